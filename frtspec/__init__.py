@@ -1,0 +1,3 @@
+"""frtspec: a spec language for fast regions of PyTorch models."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,290 @@
+"""The facts that generated code hands to the runtime.
+
+Everything here is plain, frozen data: what a structure is, where it sits on a
+host, which impls serve it. Mechanism lives in the other modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from frtspec.dims import Axis, Constraint
+
+if TYPE_CHECKING:
+    import torch
+
+    from frtspec.runtime.impl import BoundImpl
+
+RUNTIME_ABI = 1
+"""Version of the contract between generated code and this package."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One metric of a gate. ``op`` is ``">="`` or ``"<="``; None: reported only."""
+
+    metric: str
+    op: str | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class SeamSpec:
+    """A cut of a structure that a host module can stand for.
+
+    ``call(*sources, **slots, **variants, **params)`` computes the cut in plain
+    torch, slots in ``in_out`` layout, and returns one tensor (or a tuple).
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    slots: tuple[str, ...]
+    points: tuple[str, ...]
+    variants: tuple[str, ...]
+    params: tuple[str, ...]
+    gates: tuple[Bound, ...]
+    call: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class StructureSpec:
+    """A structure as generated.
+
+    ``reference(*inputs, **slots, **variants, **params, record=…, <seam>_with=…)``
+    is the plain-torch ground truth: slots in ``in_out`` layout, ``record(name,
+    tensor)`` sees every point, and ``mlp_with=fn`` runs ``fn(*sources)`` in place
+    of the seam ``mlp``. Repeated slots and outputs are lists/tuples.
+    """
+
+    name: str
+    version: int
+    source_digest: str
+    contract_digest: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    optional: tuple[str, ...]
+    slots: tuple[str, ...]
+    shapes: Mapping[str, tuple[Axis, ...]]
+    variants: Mapping[str, tuple[str, ...]]
+    params: Mapping[str, float]
+    points: Mapping[str, str]
+    seams: Mapping[str, SeamSpec]
+    boundary_gate: tuple[Bound, ...]
+    latency_against: tuple[str, ...]
+    qualify: tuple[Constraint, ...]
+    requires: tuple[Constraint, ...]
+    reference: Callable[..., Any]
+
+    @property
+    def key(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+@dataclass(frozen=True)
+class RungSpec:
+    """One way to execute an impl.
+
+    ``kind``: hub | local | torch | emulate. ``bind`` (on the impl instance) takes
+    the loaded kernel module and keeps the entries it needs; ``run`` names the
+    method that executes the rung.
+    """
+
+    kind: str
+    run: str
+    package: str | None = None
+    version: int | None = None
+    entries: tuple[str, ...] = ()
+    envelope: tuple[Constraint, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind} {self.package}@v{self.version}" if self.package else self.kind
+
+
+@dataclass(frozen=True)
+class BandSpec:
+    """Rows ``lo..=hi`` of ``dim`` run ``rungs``; outside, the host's module runs and is counted."""
+
+    dim: str
+    lo: int
+    hi: int | None
+    rungs: tuple[RungSpec, ...]
+
+
+@dataclass(frozen=True)
+class ImplSpec:
+    """An executable form. ``scales``: scale name -> (point, granularity)."""
+
+    name: str
+    structure: str
+    structure_version: int
+    seam: str | None
+    version: int
+    source_digest: str
+    contract_digest: str
+    scales: Mapping[str, tuple[str, str]]
+    admits: Mapping[str, tuple[str, ...]]
+    only: Mapping[str, tuple[str, ...]]
+    rungs: tuple[RungSpec, ...]
+    bands: tuple[BandSpec, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stat:
+    """A statistic at a point. ``stat`` None: quantised at run time, nothing to measure."""
+
+    stat: str | None
+    per: str = "tensor"
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a scheme makes of a structure (seam): an impl class, or keep the host."""
+
+    structure: str
+    seam: str | None
+    stats: Mapping[str, Stat]
+    impl: type[BoundImpl] | None
+    keep: str | None = None
+
+
+@dataclass(frozen=True)
+class SchemeSpec:
+    name: str
+    source_digest: str
+    contract_digest: str
+    routes: tuple[Route, ...]
+    otherwise: str
+
+    def route(self, structure: str, seam: str | None) -> Route:
+        for row in self.routes:
+            if row.structure == structure and row.seam == seam:
+                return row
+        return Route(structure, seam, {}, None, self.otherwise)
+
+
+# ---------------------------------------------------------------- seats on a host
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A weight slot on the host: an absolute parameter path and its layout.
+
+    ``layout``: ``in_out`` or ``out_in`` for matrices (``out_in`` is transposed
+    on reading), None for vectors. ``view``: param, zeros, ones, transpose,
+    chunks (``args`` = (chunk wanted, all chunk names in order)), expert.
+    """
+
+    path: str | None
+    layout: str | None = None
+    view: str = "param"
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class InputOf:
+    """The input of a module (absolute path): first positional, or the keyword ``arg``."""
+
+    path: str
+    arg: str | None = None
+
+
+@dataclass(frozen=True)
+class OutputOf:
+    """The output of a module (absolute path)."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Where the structure's full boundary lies. ``none`` holds the reason when the host
+    has no such place; then the seam's own gate judges the seat."""
+
+    path: str | None = None
+    inputs: Mapping[str, InputOf | OutputOf] = field(default_factory=dict)
+    outputs: Mapping[str, InputOf | OutputOf] = field(default_factory=dict)
+    slots: Mapping[str, Weight] = field(default_factory=dict)
+    none: str | None = None
+
+
+@dataclass(frozen=True)
+class Expect:
+    """A host fact checked at bind: see ``runtime.facts`` for the closed list."""
+
+    fact: str
+    values: tuple[str, ...]
+    of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """Modules that share one input, replaced leaf by leaf. ``prove``: facts to show
+    at calibration (shared_input, call_order). ``members``: module paths in order."""
+
+    members: tuple[str, ...]
+    prove: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One place on one host where a structure (or its seam) sits.
+
+    ``variants`` maps every axis to a value, or to a ``Refused`` when the host's
+    config asks for something the structure has no variant for.
+    """
+
+    name: str
+    structure: StructureSpec
+    seam: str | None
+    path: str
+    form: str
+    variants: Mapping[str, str | Refused]
+    params: Mapping[str, float]
+    dims: Mapping[str, int]
+    slots: Mapping[str, Weight | tuple[Weight, ...]]
+    points: Mapping[str, InputOf | OutputOf]
+    boundary: Boundary | None = None
+    siblings: Siblings | None = None
+    expects: tuple[Expect, ...] = ()
+
+    @property
+    def target(self) -> str:
+        seam = f".{self.seam}" if self.seam else ""
+        return f"{self.structure.name}{seam} v{self.structure.version}"
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A config value that no arm of a ``match`` serves."""
+
+    what: str
+    value: Any
+    known: tuple[Any, ...]
+
+
+def choose(value: Any, arms: Mapping[Any, str], *, what: str, otherwise: str | None = None) -> Any:
+    """The arm for ``value``; else ``otherwise``; else a ``Refused`` that names the choice."""
+    if value in arms:
+        return arms[value]
+    return otherwise if otherwise is not None else Refused(what, value, tuple(arms))
+
+
+@dataclass(frozen=True)
+class HostBinding:
+    """A binding as generated. ``seats(model)`` lists the seats of a live model."""
+
+    name: str
+    source_digest: str
+    contract_digest: str
+    package: str
+    versions: str | None
+    classes: tuple[str, ...]
+    dims: Callable[[Any], Mapping[str, int]]
+    seats: Callable[[torch.nn.Module], Sequence[Seat]]
+    schemes: Mapping[str, SchemeSpec]
+    auto: tuple[tuple[float | None, str], ...]
+    runtime_abi: int
