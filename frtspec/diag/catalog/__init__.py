@@ -1,0 +1,1 @@
+"""The code catalog: one module per phase, each with ``CODES: tuple[Code, ...]``."""
