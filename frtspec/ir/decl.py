@@ -243,16 +243,28 @@ class Numerics:
 
 
 @dataclass(frozen=True)
-class KernelCall:
-    """``entries``: one entry name, or one per value of a variant axis.
+class KernelArg:
+    """One argument of a kernel entry.
 
-    ``args``: (keyword or None, kind, name): kind is ``point``/``input`` (the
-    tensor handed in), ``pack``, ``pack_scale``, ``scale``, ``slot``, ``dim``, ``const``.
+    ``kind``: ``point`` (the tensor handed in), ``pack``, ``pack_scale``, ``scale``,
+    ``slot``, ``dim``, ``const``. ``cast``: dtype it is cast to first (``bf16(x)``);
+    ``quantize``: (format, scale name) it is quantised with first.
     """
 
+    keyword: str | None
+    kind: str
+    name: str
+    cast: str | None = None
+    quantize: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """``arms``: (variant value or None, entry name, arguments); one arm with value None
+    when ``axis`` is None."""
+
     axis: str | None
-    entries: tuple[tuple[str, str], ...]
-    args: tuple[tuple[str | None, str, str], ...]
+    arms: tuple[tuple[str | None, str, tuple[KernelArg, ...]], ...]
     span: Span
 
 

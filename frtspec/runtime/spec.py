@@ -202,11 +202,12 @@ class OutputOf:
 @dataclass(frozen=True)
 class Boundary:
     """Where the structure's full boundary lies. ``none`` holds the reason when the host
-    has no such place; then the seam's own gate judges the seat."""
+    has no such place; then the seam's own gate judges the seat. A repeated output maps to
+    a tuple, one place an index (for siblings: the output of each member)."""
 
     path: str | None = None
     inputs: Mapping[str, InputOf | OutputOf] = field(default_factory=dict)
-    outputs: Mapping[str, InputOf | OutputOf] = field(default_factory=dict)
+    outputs: Mapping[str, InputOf | OutputOf | tuple[OutputOf, ...]] = field(default_factory=dict)
     slots: Mapping[str, Weight] = field(default_factory=dict)
     none: str | None = None
 

@@ -180,6 +180,15 @@ class Tuple_:
 
 
 @dataclass(frozen=True, slots=True)
+class EachExpr:
+    """``each i => w[i].T`` as a call argument: one value per index, in order."""
+
+    index: Name
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorNode:
     """A member or expression that could not be parsed."""
 
@@ -188,7 +197,7 @@ class ErrorNode:
 
 Expr = Union[
     Name, Number, String, Field, Index, Call, Unary, Binary, Compare, Is, Present, Match, Tuple_,
-    ErrorNode,
+    EachExpr, ErrorNode,
 ]
 
 # ---------------------------------------------------------------- small parts
@@ -538,7 +547,8 @@ class EnvelopeDecl:
 
 @dataclass(frozen=True, slots=True)
 class CallDecl:
-    """``call entry (args)`` or ``call match axis { v => entry } (args)``."""
+    """``call entry (args)``, ``call match axis { v => entry } (args)``, or
+    ``call match axis { v => entry (args), … }`` (arm values are ``Call``; ``args`` empty)."""
 
     entry: Name | Match
     args: tuple[Arg, ...]

@@ -1,0 +1,35 @@
+frt 1
+
+structure linear_proj version 1 {
+  """One projection with an optional bias and an epilogue.
+
+  Elementwise work exists here only as an epilogue of the product. The product
+  is taken in float32 and rounded once, whatever the host's dtype.
+  """
+  status draft
+
+  dim M, K, N
+
+  in  x         [rows M, K] : host
+  in  residual? [rows M, N] : host  when epilogue is residual_add
+  out y         [rows M, N] : host
+
+  slot w  [K, N]
+  slot b? [N]  when bias is add
+
+  variant bias     { none, add }
+  variant epilogue { none, gelu, residual_add }
+
+  reference {
+    point x_in = x
+    let a = f32(x_in) @ f32(w)
+    let a = a + f32(b)         when bias is add
+    let a = gelu_tanh(a)       when epilogue is gelu
+    let a = a + f32(residual)  when epilogue is residual_add
+    yield y = cast(a, x)
+  }
+
+  gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
+  gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
+  qualify { K * N >= 1048576 }
+}
