@@ -110,7 +110,7 @@ def _equations(name: str, shape: Shape, sizes: Sizes) -> list[_Equation]:
 
 
 def _axes(count: int, folds: bool) -> str:
-    return f"{count} axes or more," if folds else f"{count} {'axis' if count == 1 else 'axes'},"
+    return f"{'at least ' if folds else ''}{count} {'axis' if count == 1 else 'axes'},"
 
 
 def _step(state: _State, equation: _Equation) -> bool:
