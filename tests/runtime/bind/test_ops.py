@@ -1,0 +1,42 @@
+"""Norms of the references against torch's modules."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as nnf
+
+from frtspec.runtime import ops
+from frtspec.runtime.errors import Refusal
+
+
+@given(st.integers(1, 5), st.integers(1, 40), st.sampled_from([1e-6, 1e-5, 1e-12]))
+def test_layer_norm_equals_torchs(rows: int, width: int, eps: float) -> None:
+    x = torch.randn(rows, width) * 3 + 1
+    torch.testing.assert_close(ops.layer_norm(x, eps), nnf.layer_norm(x, (width,), eps=eps))
+
+
+@given(st.integers(1, 5), st.integers(1, 40), st.sampled_from([1e-6, 1e-5]))
+def test_rms_norm_equals_torchs(rows: int, width: int, eps: float) -> None:
+    x = torch.randn(rows, width) * 3 + 1
+    torch.testing.assert_close(ops.rms_norm(x, eps), nnf.rms_norm(x, (width,), eps=eps))
+
+
+def test_l2_norm_has_unit_length() -> None:
+    x = torch.randn(4, 16)
+    torch.testing.assert_close(ops.l2_norm(x, 0.0).norm(dim=-1), torch.ones(4))
+
+
+def test_a_zero_row_is_finite() -> None:
+    for norm in (ops.rms_norm, ops.layer_norm, ops.l2_norm):
+        assert torch.equal(norm(torch.zeros(2, 8), 1e-6), torch.zeros(2, 8))
+
+
+def test_an_unknown_variant_names_what_is_known() -> None:
+    error = ops.unknown_variant("decoder_ffn", "activation", "relu", {"activation": ("gelu", "silu")})
+    assert isinstance(error, Refusal)
+    assert "relu" in str(error) and "gelu, silu" in str(error)
+    with pytest.raises(Refusal):
+        raise error
