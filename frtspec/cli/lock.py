@@ -1,0 +1,75 @@
+"""``frtspec lock``: writes each spec root's ``spec.lock``, or says what moved."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from frtspec import resources
+from frtspec.cli.common import FINDINGS, Run, begin, counted, exit_code, progress, report
+from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
+from frtspec.diag.source import NOWHERE, SourceFile, Span
+from frtspec.files import write_atomically
+from frtspec.lock import LOCK_NAME, LockChange, compare, declared, read_lock, render_lock
+from frtspec.project import Loaded, load, select, shown
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the locks; with ``--check`` prints what moved and exits 1. Specs with errors
+    and changes to a released version are reported, and nothing is written."""
+    setup = begin()
+    roots = setup.config.specs or ((resources.specs_dir(),) if resources.in_checkout() else ())
+    if not setup.ok or not roots:
+        problems = setup.diagnostics if not setup.ok else (_nothing_here(),)
+        report(problems, setup.sources)
+        return exit_code(problems)
+    with progress() as say:
+        loaded = load(select((), setup.config, setup.here), say)
+    if not loaded.ok:
+        report(loaded.diagnostics, loaded.sources)
+        return FINDINGS
+    sources = dict(loaded.sources)
+    changes = {root: _change(root, loaded, setup, sources) for root in roots}
+    found = [d for change in changes.values() for d in change.refused]
+    if options.check:
+        found += [d for change in changes.values() for d in change.moved]
+    report(in_order(found), sources)
+    if has_errors(found):
+        return FINDINGS
+    for root, change in changes.items():
+        _conclude(root / LOCK_NAME, change, setup.here, write=not options.check)
+    return exit_code(found)
+
+
+def _change(
+    root: Path, loaded: Loaded, setup: Run, sources: dict[str, SourceFile]
+) -> LockChange:
+    path = root / LOCK_NAME
+    name = shown(path, setup.here)
+    mine = {f.path for f in loaded.selection.files if f.root == root}
+    now = [item for item in declared(loaded.program) if item.span.path in mine]
+    if not path.exists():
+        return compare(now, (), name)
+    try:
+        source = SourceFile.from_text(name, path.read_bytes().decode())
+    except (OSError, UnicodeDecodeError) as error:
+        problem = Diagnostic("FRT0861", f"not readable: {error}", Span(name, 0, 0))
+        return LockChange((), (), (problem,))
+    sources[name] = source
+    rows, problems = read_lock(source)
+    return LockChange((), (), problems) if problems else compare(now, rows, name)
+
+
+def _conclude(path: Path, change: LockChange, here: Path, *, write: bool) -> None:
+    wrote = write and write_atomically(path, render_lock(change.rows).encode())
+    state = f"{len(change.moved)} of them new or moved" if wrote else "up to date"
+    print(f"{shown(path, here)}: {counted(len(change.rows), 'declaration')}, {state}")
+
+
+def _nothing_here() -> Diagnostic:
+    return Diagnostic(
+        "FRT0859",
+        "there is no spec root here to lock; the installed catalog is not written",
+        NOWHERE,
+        help='name your spec roots in pyproject.toml: [tool.frtspec] specs = ["specs"]',
+    )
