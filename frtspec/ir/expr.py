@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Union
 
 from frtspec.diag.source import Span
 from frtspec.dims import Poly
@@ -46,9 +45,9 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class SliceArg:
-    """One item of an ``index`` op: a slice, a step variable, or ``...``."""
+    """One item of an ``index`` op: a slice, a position (``lo``), a step variable, or ``...``."""
 
-    kind: str  # "slice" | "step" | "ellipsis"
+    kind: str  # "slice" | "at" | "step" | "ellipsis"
     lo: Poly | None
     hi: Poly | None
     step: str | None
@@ -84,8 +83,33 @@ class Absent:
     span: Span
 
 
-Attr = Union[str, int, Decimal, Poly, tuple[str, ...], tuple[SliceArg, ...], tuple[Poly, ...]]
-Expr = Union[Const, DimValue, Ref, Op, Select, Absent]
+@dataclass(frozen=True, slots=True)
+class EachOf:
+    """``each i => w[i].T``: one value per index, in order (an argument of ``cat`` only)."""
+
+    index: str
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """Stands where an error was reported; never part of a checked program."""
+
+    span: Span
+
+
+Attr = (
+    str
+    | int
+    | Decimal
+    | Poly
+    | tuple[str, ...]
+    | tuple[int, ...]
+    | tuple[SliceArg, ...]
+    | tuple[Poly, ...]
+)
+Expr = Const | DimValue | Ref | Op | Select | Absent | EachOf | Invalid
 
 
 # ---------------------------------------------------------------- conditions
@@ -117,7 +141,7 @@ class AnyOf:
     conds: tuple[Cond, ...]
 
 
-Cond = Union[AxisIs, IsPresent, Not, AllOf, AnyOf]
+Cond = AxisIs | IsPresent | Not | AllOf | AnyOf
 
 
 # ---------------------------------------------------------------- statements
@@ -160,4 +184,4 @@ class Scan:
     span: Span
 
 
-Stmt = Union[Let, Each, Scan]
+Stmt = Let | Each | Scan
