@@ -1,0 +1,54 @@
+"""What a figure depends on besides the specs: versions, device, driver."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from typing import Any
+
+import torch
+
+PACKAGES = ("frtspec", "torch", "transformers", "diffusers", "lerobot", "kernels", "triton", "numpy")
+"""Distributions whose versions can change what a bound host computes."""
+
+
+def environment(device: torch.device, host_package: str | None = None) -> dict[str, Any]:
+    """Versions and device as JSON-ready data, without paths, names of machines or users."""
+    names = sorted({*PACKAGES, *([host_package] if host_package else [])})
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: version(name) for name in names},
+        "cuda": torch.version.cuda,
+        "device": _device(device),
+        "threads": torch.get_num_threads(),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def version(distribution: str) -> str | None:
+    """The installed version, or None."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def device_of(model: torch.nn.Module) -> torch.device:
+    """The device of the host's first parameter; the CPU for a host without any."""
+    first = next(model.parameters(), None)
+    return first.device if first is not None else torch.device("cpu")
+
+
+def _device(device: torch.device) -> dict[str, Any]:
+    if device.type != "cuda":
+        return {"type": device.type, "name": platform.machine()}
+    properties = torch.cuda.get_device_properties(device)
+    return {
+        "type": "cuda",
+        "name": properties.name,
+        "capability": f"{properties.major}.{properties.minor}",
+        "memory_bytes": properties.total_memory,
+        "multiprocessors": properties.multi_processor_count,
+    }
