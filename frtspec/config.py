@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import keyword
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frtspec import tomltext
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
 from frtspec.diag.suggest import did_you_mean
@@ -92,22 +92,24 @@ class _Reader:
 
     def __init__(self, shown: str, raw: bytes, root: Path) -> None:
         self.root = root
-        self.source = SourceFile.from_text(shown, raw.decode("utf-8", errors="replace"))
+        self.source = tomltext.decode(shown, raw)
         self.found: list[Diagnostic] = []
         self.table: object = None
+        self.fault: tomltext.TomlFault | None = None
         try:
-            document = tomllib.loads(raw.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            self.fault: Exception | None = error
+            tool = tomltext.parse(self.source).get("tool")
+        except tomltext.TomlFault as fault:
+            self.fault = fault
         else:
-            self.fault = None
-            tool = document.get("tool")
             self.table = tool.get("frtspec") if isinstance(tool, dict) else None
 
     def concerns_us(self) -> bool:
         """Whether the file has our table; a broken one, whether its text names it."""
         if self.fault is not None:
-            return re.search(r"^\s*\[\s*tool\s*\.\s*frtspec\b", self.source.text, re.MULTILINE) is not None
+            return (
+                re.search(r"^\s*\[\s*tool\s*\.\s*frtspec\b", self.source.text, re.MULTILINE)
+                is not None
+            )
         return self.table is not None
 
     def result(self) -> ConfigResult:
@@ -117,7 +119,7 @@ class _Reader:
     def _config(self) -> Config:
         defaults = _defaults(self.root)
         if self.fault is not None:
-            self._report("FRT0851", f"not valid TOML: {_reason(self.fault)}", self._fault_span())
+            self._report("FRT0851", f"not valid TOML: {self.fault.reason}", self.fault.span)
             return defaults
         if not isinstance(self.table, Mapping):
             self._report(
@@ -195,18 +197,6 @@ class _Reader:
     def _wrong_type(self, key: str, wanted: str) -> None:
         self._report("FRT0853", f"`{key}` must be {wanted}", self._key_span(key))
 
-    def _fault_span(self) -> Span:
-        text = self.source.text
-        if isinstance(self.fault, UnicodeDecodeError):
-            start = text.find("\ufffd")
-            return Span(self.source.path, max(start, 0), max(start, 0) + 1)
-        at = re.search(r"at line (\d+), column (\d+)", str(self.fault))
-        if at is None:
-            return Span(self.source.path, len(text.rstrip()), len(text.rstrip()))
-        line = min(int(at[1]), len(self.source.line_starts))
-        start = self.source.line_starts[line - 1] + int(at[2]) - 1
-        return Span(self.source.path, start, start + 1)
-
     def _section(self) -> tuple[int, int]:
         """Offsets of the text of our table; the whole file where it is written inline."""
         text = self.source.text
@@ -240,7 +230,7 @@ def package_problem(name: str) -> tuple[str, str] | None:
     """Why a name can't be the project's generated package: (message, help), or None."""
     if name == CATALOG_PACKAGE:
         return (
-            f"`{name}` is the package installed with frtspec and can't be extended",
+            f"`{name}` is installed with frtspec and can't be extended",
             "give the project's package a name of its own",
         )
     if name in _RESERVED:
@@ -251,15 +241,6 @@ def package_problem(name: str) -> tuple[str, str] | None:
             "use one Python name of ASCII letters, digits and _, not starting with a digit",
         )
     return None
-
-
-def _reason(fault: Exception) -> str:
-    if isinstance(fault, UnicodeDecodeError):
-        return "it is not UTF-8"
-    if isinstance(fault, RecursionError):
-        return "it is nested too deeply"
-    text = re.sub(r" \(at (line \d+, column \d+|end of document)\)$", "", str(fault))
-    return text[:1].lower() + text[1:]
 
 
 def _example() -> str:

@@ -7,13 +7,12 @@ the row stays. No digest depends on the status.
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from frtspec import tomltext
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
 from frtspec.ir.decl import Origin, Program
@@ -77,9 +76,7 @@ def declared(program: Program) -> Iterator[Declared]:
         yield _declared("binding", binding.name, None, binding.origin, binding.status.name)
 
 
-def _declared(
-    kind: str, name: str, version: int | None, origin: Origin, status: str
-) -> Declared:
+def _declared(kind: str, name: str, version: int | None, origin: Origin, status: str) -> Declared:
     row = Row(
         kind, name, version, origin.path, origin.source_digest, origin.contract_digest, status
     )
@@ -97,7 +94,7 @@ def render_lock(rows: Iterable[Row]) -> str:
         for field in _FIELDS:
             value = getattr(row, field)
             if value is not None:
-                lines.append(f"{field} = {json.dumps(value)}")
+                lines.append(f"{field} = {tomltext.quote(value)}")
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
@@ -105,20 +102,20 @@ def render_lock(rows: Iterable[Row]) -> str:
 def read_lock(source: SourceFile) -> tuple[tuple[Row, ...], tuple[Diagnostic, ...]]:
     """The rows of a lock file, and what is wrong with it; never raises on its contents."""
     try:
-        table = tomllib.loads(source.text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return (), (_broken(source, f"not valid TOML: {error}", _error_span(source, error)),)
+        table = tomltext.parse(source)
+    except tomltext.TomlFault as fault:
+        return (), (_broken(f"not valid TOML: {fault.reason}", fault.span),)
     rows: list[Row] = []
     found: list[Diagnostic] = []
     items = table.get("declaration", [])
     unknown = sorted(table.keys() - {"declaration"})
     if unknown or not isinstance(items, list):
         message = f"unknown key `{unknown[0]}`" if unknown else "`declaration` is no list of rows"
-        return (), (_broken(source, message, Span(source.path, 0, 0)),)
+        return (), (_broken(message, Span(source.path, 0, 0)),)
     for number, (item, span) in enumerate(zip(items, _row_spans(source), strict=False), start=1):
         problem = _row_problem(item)
         if problem:
-            found.append(_broken(source, f"row {number}: {problem}", span))
+            found.append(_broken(f"row {number}: {problem}", span))
         else:
             rows.append(Row(**{field: item.get(field) for field in _FIELDS}))
     return tuple(rows), tuple(found)
@@ -149,15 +146,7 @@ def _row_spans(source: SourceFile) -> Iterator[Span]:
         yield Span(source.path, 0, 0)
 
 
-def _error_span(source: SourceFile, error: Exception) -> Span:
-    at = re.search(r"at line (\d+), column (\d+)", str(error))
-    if at is None or int(at[1]) > len(source.line_starts):
-        return Span(source.path, len(source.text), len(source.text))
-    start = source.line_starts[int(at[1]) - 1] + int(at[2]) - 1
-    return Span(source.path, start, start + 1)
-
-
-def _broken(source: SourceFile, message: str, span: Span) -> Diagnostic:
+def _broken(message: str, span: Span) -> Diagnostic:
     return Diagnostic(
         "FRT0861", message, span, help="restore the file, or delete it and run `frtspec lock`"
     )

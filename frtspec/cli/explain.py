@@ -46,8 +46,18 @@ def page(code: Code) -> str:
     """What the code means, an example that fails, what frtspec says of it, the fix."""
     example = code.project()
     _, output = run_example(example)
-    parts = [f"{code.id}: {code.title}", _wrapped(code.summary), "Example", _indented(_shown(example))]
-    parts += [f"`frtspec {' '.join(example.argv)}` says", _indented(output), "Fix", _wrapped(code.fix)]
+    parts = [
+        f"{code.id}: {code.title}",
+        _wrapped(code.summary),
+        "Example",
+        _indented(_shown(example)),
+    ]
+    parts += [
+        f"`frtspec {' '.join(example.argv)}` says",
+        _indented(output),
+        "Fix",
+        _wrapped(code.fix),
+    ]
     mended = code.mended()
     if mended is not None:
         parts += ["Mended", _indented(_shown(mended))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from frtspec import resources
+from frtspec import resources, tomltext
 from frtspec.cli.common import FINDINGS, Run, begin, counted, exit_code, progress, report
 from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
 from frtspec.diag.source import NOWHERE, SourceFile, Span
@@ -41,9 +41,7 @@ def run(options: argparse.Namespace) -> int:
     return exit_code(found)
 
 
-def _change(
-    root: Path, loaded: Loaded, setup: Run, sources: dict[str, SourceFile]
-) -> LockChange:
+def _change(root: Path, loaded: Loaded, setup: Run, sources: dict[str, SourceFile]) -> LockChange:
     path = root / LOCK_NAME
     name = shown(path, setup.here)
     mine = {f.path for f in loaded.selection.files if f.root == root}
@@ -51,8 +49,8 @@ def _change(
     if not path.exists():
         return compare(now, (), name)
     try:
-        source = SourceFile.from_text(name, path.read_bytes().decode())
-    except (OSError, UnicodeDecodeError) as error:
+        source = tomltext.decode(name, path.read_bytes())
+    except OSError as error:
         problem = Diagnostic("FRT0861", f"not readable: {error}", Span(name, 0, 0))
         return LockChange((), (), (problem,))
     sources[name] = source

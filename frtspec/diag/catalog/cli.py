@@ -1,7 +1,177 @@
-"""Codes of the command line, the configuration and the lock file (FRT08xx)."""
+"""Codes of the command line, the configuration and the lock file (FRT085x to FRT087x)."""
 
 from __future__ import annotations
 
-from frtspec.diag.codes_types import Code
+from frtspec.diag.codes_types import Code, Example
 
-CODES: tuple[Code, ...] = ()
+_SCHEME = 'frt 1\n\nscheme plain {\n  otherwise keep "this scheme changes nothing"\n}\n'
+
+_RELEASED = """[[declaration]]
+kind = "scheme"
+name = "plain"
+path = "schemes/plain.frt"
+source_digest = "0"
+contract_digest = "0"
+status = "released"
+"""
+
+
+def _config(text: str, argv: tuple[str, ...] = ("check",)) -> Example:
+    files = (("pyproject.toml", f"[tool.frtspec]\n{text}\n"), ("specs/schemes/plain.frt", _SCHEME))
+    return Example(files, argv)
+
+
+CODES: tuple[Code, ...] = (
+    Code(
+        id="FRT0851",
+        title="configuration that is no TOML",
+        phase="tool",
+        summary="The project's pyproject.toml can't be read as TOML, so its [tool.frtspec] "
+        "table is unknown. A run with defaults in its place could check the wrong files.",
+        example=_config('package = "my_kernels'),
+        fix="Correct the file at the place shown.",
+    ),
+    Code(
+        id="FRT0852",
+        title="unknown key in [tool.frtspec]",
+        phase="tool",
+        summary="The table holds a key that frtspec does not know. Unknown keys are refused, "
+        "because a misspelt one would otherwise be ignored without a word.",
+        example=_config('pakage = "my_kernels"'),
+        fix="Correct the spelling or remove the key. The keys are `specs`, `out` and `package`.",
+    ),
+    Code(
+        id="FRT0853",
+        title="wrong kind of value in [tool.frtspec]",
+        phase="tool",
+        summary="A key of the table holds a value of a kind that it can't have.",
+        example=_config('specs = "specs"'),
+        fix="Write the value as the message shows: `specs` is a list of folders, `out` a folder, "
+        "`package` a name.",
+    ),
+    Code(
+        id="FRT0854",
+        title="spec root that is no folder",
+        phase="tool",
+        summary="`specs` names a folder that is not there. Spec roots are relative to the "
+        "folder of pyproject.toml.",
+        example=_config('specs = ["specs", "spec"]'),
+        fix="Create the folder, or correct its name.",
+    ),
+    Code(
+        id="FRT0855",
+        title="unusable package name",
+        phase="tool",
+        summary="A project's own specs are generated into a package of the project's own name. "
+        "It can't be `flashrt_gen`: that package is installed with frtspec, and Python does "
+        "not read one regular package from two folders. It must be one Python name.",
+        example=_config('package = "flashrt_gen"'),
+        fix='Choose another name, for example `package = "my_kernels"`.',
+    ),
+    Code(
+        id="FRT0856",
+        title="path that means nothing",
+        phase="tool",
+        summary="No file or folder of this name lies in the current folder, in a spec root of "
+        "the project, or in the catalog.",
+        example=Example((), ("check", "bindings/qwen4.frt")),
+        fix="Correct the path. `bindings/qwen3.frt` names a file of the catalog from anywhere.",
+    ),
+    Code(
+        id="FRT0857",
+        title="folder without specs",
+        phase="tool",
+        summary="A folder was given that holds no .frt file, so the run would check nothing and "
+        "look like a success. Hidden folders and virtual environments are not searched.",
+        example=Example((("empty", None),), ("check", "empty")),
+        fix="Give the folder that holds the specs.",
+    ),
+    Code(
+        id="FRT0858",
+        title="errors in a file that was read only for its names",
+        phase="tool",
+        summary="Names are resolved across all spec roots, so files are read that were not asked "
+        "for. One of them has errors. They do not fail this run, but names that it declares "
+        "may be missing.",
+        example=Example(
+            (("specs/schemes/plain.frt", _SCHEME), ("specs/broken.frt", "frt 1\n\nscheme {\n")),
+            ("check", "schemes/plain.frt"),
+        ),
+        fix="Run `frtspec check` with the path shown, and mend that file.",
+    ),
+    Code(
+        id="FRT0859",
+        title="catalog that can't be written",
+        phase="tool",
+        summary="`fmt` and `lock` write a project's own files. The catalog of an installed "
+        "frtspec is not one of them, and there is no spec root here.",
+        example=Example((), ("lock", "--check")),
+        fix="Run the command in a project with specs of its own; name its spec roots in "
+        "[tool.frtspec].",
+    ),
+    Code(
+        id="FRT0860",
+        title="declaration that moved away from spec.lock",
+        phase="tool",
+        summary="spec.lock records the digests of every declaration, so that a change of a "
+        "contract is seen in review. A declaration is new, gone, or no longer what the lock "
+        "says. `source_digest` covers the file's bytes, `contract_digest` its meaning.",
+        example=Example(
+            (("specs/schemes/plain.frt", _SCHEME),),
+            ("lock", "--check"),
+            prepare=("lock",),
+            edits=(("specs/schemes/plain.frt", _SCHEME.replace("nothing", "no seat")),),
+        ),
+        fix="When the change is meant, run `frtspec lock` and commit spec.lock with it.",
+    ),
+    Code(
+        id="FRT0861",
+        title="unreadable spec.lock",
+        phase="tool",
+        summary="spec.lock is written by `frtspec lock`; apart from a row's status it is not "
+        "edited by hand. This one can't be understood.",
+        example=Example(
+            (
+                ("specs/schemes/plain.frt", _SCHEME),
+                ("specs/spec.lock", "[[declaration]]\nkind = 1\n"),
+            ),
+            ("lock", "--check"),
+        ),
+        fix="Restore the file from version control, or delete it and run `frtspec lock`.",
+    ),
+    Code(
+        id="FRT0862",
+        title="change of a released version",
+        phase="tool",
+        summary="The lock says that this version is released or retired. Its bytes are frozen "
+        "from then on: receipts, impls and bindings elsewhere cite them.",
+        example=Example(
+            (
+                ("specs/schemes/plain.frt", _SCHEME),
+                ("specs/spec.lock", _RELEASED),
+            ),
+            ("lock", "--check"),
+        ),
+        fix="Restore the released text, and declare the change as a new version beside it.",
+    ),
+    Code(
+        id="FRT0865",
+        title="own specs without a package name",
+        phase="tool",
+        summary="Specs that are not part of the catalog are generated into a package of the "
+        "project's own name, and none is configured.",
+        example=Example((("specs/schemes/plain.frt", _SCHEME),), ("gen", "schemes/plain.frt")),
+        fix="Put `package` into [tool.frtspec] of pyproject.toml, or give `--package`.",
+    ),
+    Code(
+        id="FRT0870",
+        title="file not in the one layout",
+        phase="tool",
+        summary="`frtspec fmt --check` found a file that `frtspec fmt` would lay out another way.",
+        example=Example(
+            (("plain.frt", _SCHEME.replace("  otherwise", "otherwise")),),
+            ("fmt", "--check", "plain.frt"),
+        ),
+        fix="Run `frtspec fmt`.",
+    ),
+)
