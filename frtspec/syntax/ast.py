@@ -636,7 +636,7 @@ class HostDecl:
 
 @dataclass(frozen=True, slots=True)
 class DimsDecl:
-    """``dims { D = config.hidden_size, … }``."""
+    """``dims { D = config.hidden_size, … }``. A repeated dim's name is ``N[0]``."""
 
     items: tuple[tuple[Name, Expr], ...]
     span: Span
@@ -796,16 +796,21 @@ BindMember = Union[
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A pipeline member kept generic: ``keyword head… {members}``.
+    """A pipeline member kept generic: ``keyword name? : kind (facts) = value {members}``.
 
-    Pipelines are stages, windows, buffers, cadences, loops, segments, state
-    regions and conformance rules; each is a keyword, some words or values, an
-    optional block, an optional docstring.
+    ``stage readout? {…}``, ``loop steps = 4``, ``window noise : swap (explicit)``,
+    ``seam "…"`` (``text``), ``covers (vision_ffn, qkv_pack)`` (``names``).
     """
 
     keyword: str
-    head: tuple[Name | String | Number | HostPath | Range | Tuple_ | Expr, ...]
-    members: tuple[Item, ...]
+    name: Name | None
+    optional: bool
+    kind: Name | None
+    facts: tuple[Arg, ...]
+    value: Expr | None
+    text: String | None
+    names: tuple[Name, ...]
+    members: tuple[Item | ErrorNode, ...]
     doc: Docstring | None
     span: Span
 
@@ -829,7 +834,7 @@ class PipelineDecl:
     name: Name
     version: Number
     doc: Docstring | None
-    members: tuple[Item | StatusDecl | EvidenceDecl | ErrorNode, ...]
+    members: tuple[Item | StatusDecl | EvidenceDecl | GateDecl | ErrorNode, ...]
     span: Span
 
 
@@ -839,6 +844,7 @@ class PipelineUse:
 
     name: Name
     version: Number
+    doc: Docstring | None
     members: tuple[Item | ErrorNode, ...]
     span: Span
 

@@ -1,0 +1,122 @@
+"""Lark's tree to the syntax tree of a file."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from frtspec.diag.diagnostic import Diagnostic
+from frtspec.diag.source import SourceFile, Span
+from frtspec.syntax import ast
+from frtspec.syntax.build_binding import BindingBuilder
+
+EDITION = 1
+
+
+class FileBuilder(BindingBuilder):
+    whole_one = Decimal(1)
+
+    def file(self, tree: Any) -> ast.File:
+        edition, *decls = tree.children
+        span = Span(self.path, 0, len(self.source.text))
+        return ast.File(self._edition(edition), self.many(decls), span)
+
+    def _edition(self, tree: Any) -> int | None:
+        if tree is None:
+            self.report(
+                "FRT0107",
+                "the file does not say its edition",
+                Span(self.path, 0, 0),
+                help=f"start the file with the line `frt {EDITION}`",
+            )
+            return None
+        number = self.whole(tree.children[0], "edition")
+        if number.value != EDITION:
+            self.report(
+                "FRT0107",
+                f"edition {number.text} of the language is not known",
+                number.span,
+                help=f"this version reads `frt {EDITION}`",
+            )
+            return None
+        return EDITION
+
+    def structure(self, tree: Any) -> ast.StructureDecl:
+        token, version, block = tree.children
+        name = self.name(token)
+        doc, *members = block.children
+        return ast.StructureDecl(
+            name=name,
+            version=self._versioned(name, version, "structure"),
+            doc=self.maybe_docstring(doc),
+            members=self.many(members),
+            span=self.span(tree),
+        )
+
+    def pipeline(self, tree: Any) -> ast.PipelineDecl:
+        token, version, block = tree.children
+        name = self.name(token)
+        doc, *members = block.children
+        return ast.PipelineDecl(
+            name=name,
+            version=self._versioned(name, version, "pipeline"),
+            doc=self.maybe_docstring(doc),
+            members=self.many(members),
+            span=self.span(tree),
+        )
+
+    def impl(self, tree: Any) -> ast.ImplDecl:
+        """``impl F [version V] for S version N``: without its own version an impl has
+        that of the structure it serves."""
+        token, version, ref, block = tree.children
+        name = self.name(token)
+        target = self.struct_ref(ref)
+        own = target.version if version is None else self.version(version)
+        if own is None:
+            own = ast.Number(self.whole_one, "1", name.span)
+        if target.version is None:
+            self.report(
+                "FRT0115",
+                f"impl `{name.id}` does not say which version of `{target.name.id}` it serves",
+                target.span,
+                help=f"write `impl {name.id} for {target.name.id} version 1`",
+            )
+        doc, *members = block.children
+        return ast.ImplDecl(
+            name=name,
+            target=target,
+            version=own,
+            doc=self.maybe_docstring(doc),
+            members=self.many(members),
+            span=self.span(tree),
+        )
+
+    def scheme(self, tree: Any) -> ast.SchemeDecl:
+        name, block = tree.children
+        doc, *members = block.children
+        return ast.SchemeDecl(
+            self.name(name), self.maybe_docstring(doc), self.many(members), self.span(tree)
+        )
+
+    def auto(self, tree: Any) -> ast.AutoDecl:
+        return ast.AutoDecl(self.many(tree.children[0].children), self.span(tree))
+
+    def auto_arm(self, tree: Any) -> tuple[ast.Expr | ast.Else, ast.Name]:
+        condition, scheme = tree.children
+        built = self.build(condition)
+        if isinstance(built, ast.Name) and built.id == "else":
+            built = ast.Else(built.span)
+        return built, self.name(scheme)
+
+    def binding(self, tree: Any) -> ast.BindingDecl:
+        name, block = tree.children
+        doc, *members = block.children
+        return ast.BindingDecl(
+            self.name(name), self.maybe_docstring(doc), self.many(members), self.span(tree)
+        )
+
+
+def build_file(source: SourceFile, tree: Any) -> tuple[ast.File, list[Diagnostic]]:
+    """The syntax tree of a parsed file and what the builder found on the way."""
+    builder = FileBuilder(source)
+    return builder.file(tree), builder.diagnostics

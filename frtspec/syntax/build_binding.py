@@ -1,0 +1,255 @@
+"""Members of bindings and pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frtspec.syntax import ast
+from frtspec.syntax.build_impl import ImplBuilder
+
+
+class BindingBuilder(ImplBuilder):
+    def host(self, tree: Any) -> ast.HostDecl:
+        package, versions, classes, module = tree.children
+        return ast.HostDecl(
+            package=self.name(package),
+            versions=self.maybe_string(versions),
+            classes=() if classes is None else self.names(classes.children[0]),
+            native_module=None if module is None else self.string(module.children[0]),
+            span=self.span(tree),
+        )
+
+    def dims(self, tree: Any) -> ast.DimsDecl:
+        return ast.DimsDecl(self.many(tree.children[0].children), self.span(tree))
+
+    def dim_set(self, tree: Any) -> tuple[ast.Name, ast.Expr]:
+        token, number, value = tree.children
+        name = self.name(token)
+        if number is not None:
+            member = self.whole(number, "index")
+            name = ast.Name(f"{name.id}[{member.value}]", name.span.to(member.span))
+        return name, self.build(value)
+
+    def each_seats(self, tree: Any) -> ast.EachDecl:
+        index, bounds, where, block = tree.children
+        return ast.EachDecl(
+            index=self.name(index),
+            range=self.build(bounds),
+            where=self.maybe(where),
+            members=self.many(block.children),
+            span=self.span(tree),
+        )
+
+    def seat(self, tree: Any) -> ast.SeatDecl:
+        name, target, path, when, block = tree.children
+        return ast.SeatDecl(
+            name=self.name(name),
+            target=self.struct_ref(target),
+            path=self.path_literal(path),
+            when=self.maybe(when),
+            members=self.many(block.children),
+            span=self.span(tree),
+        )
+
+    # ------------------------------------------------------------ members of a seat
+
+    def variant_set(self, tree: Any) -> ast.VariantSet:
+        axis, value = tree.children
+        return ast.VariantSet(self.name(axis), self.build(value), self.span(tree))
+
+    def param_set(self, tree: Any) -> ast.ParamSet:
+        name, value = tree.children
+        return ast.ParamSet(self.name(name), self.build(value), self.span(tree))
+
+    def slot_map(self, tree: Any) -> ast.SlotMap:
+        slot, index, view, layout = tree.children
+        return ast.SlotMap(
+            slot=self.name(slot),
+            index=None if index is None else self.whole(index, "index"),
+            value=self.view(view),
+            layout=self.maybe_name(layout),
+            span=self.span(tree),
+        )
+
+    sibling = slot_map
+
+    def view(self, tree: Any) -> ast.HostPath | ast.Call:
+        """A parameter's path, or a view such as ``chunks(path, scale, shift)``.
+
+        ``zeros`` and ``ones`` are views with or without parentheses.
+        """
+        head, called = tree.children
+        if called is None and str(head) not in ("zeros", "ones"):
+            return self.path_literal(head)
+        args = () if called is None else called.children
+        if "." in head:
+            self.report(
+                "FRT0116",
+                f"`{head}` is no view of a weight",
+                self.span(head),
+                help="the views are zeros, ones, transpose, chunks and expert",
+            )
+        values = tuple(
+            ast.Arg(self._view_arg(arg), None, self.span(arg)) for arg in args if arg is not None
+        )
+        return ast.Call(self.name(head), values, self.span(tree))
+
+    def _view_arg(self, token: Any) -> Any:
+        return self.number(token) if token.type == "NUMBER" else self.path_literal(token)
+
+    def point_map(self, tree: Any) -> ast.PointMap:
+        point, place = tree.children
+        return ast.PointMap(self.name(point), self.build(place), self.span(tree))
+
+    def place_input(self, tree: Any) -> ast.Place:
+        _, path = tree.children
+        return ast.Place("input", self.maybe_path(path), None, self.span(tree))
+
+    def place_output(self, tree: Any) -> ast.Place:
+        (path,) = tree.children
+        return ast.Place("output", self.maybe_path(path), None, self.span(tree))
+
+    def place_arg(self, tree: Any) -> ast.Place:
+        name, path = tree.children
+        return ast.Place("arg", self.maybe_path(path), self.name(name), self.span(tree))
+
+    def boundary_at(self, tree: Any) -> ast.BoundaryDecl:
+        path, block = tree.children
+        ports = []
+        slots = []
+        for item in block.children:
+            if item.data == "boundary_port":
+                name, place = item.children
+                ports.append((self.name(name), self.build(place)))
+            else:
+                slots.append(self._boundary_slot(item))
+        return ast.BoundaryDecl(
+            self.path_literal(path), tuple(ports), tuple(slots), None, self.span(tree)
+        )
+
+    def _boundary_slot(self, tree: Any) -> ast.SlotMap:
+        word, slot, index, view, layout = tree.children
+        if str(word) != "slot":
+            self.report(
+                "FRT0102",
+                f"`{word}` is not expected here",
+                self.span(word),
+                help=f"a weight of the boundary is written `slot {slot} = …`",
+            )
+        return ast.SlotMap(
+            slot=self.name(slot),
+            index=None if index is None else self.whole(index, "index"),
+            value=self.view(view),
+            layout=self.maybe_name(layout),
+            span=self.span(tree),
+        )
+
+    def boundary_none(self, tree: Any) -> ast.BoundaryDecl:
+        reason = self.string(tree.children[0])
+        return ast.BoundaryDecl(None, (), (), reason, self.span(tree))
+
+    def expect(self, tree: Any) -> ast.ExpectDecl:
+        fact, values, of = tree.children
+        paths = () if of is None else tuple(self.path_literal(path) for path in of.children)
+        return ast.ExpectDecl(self.name(fact), self.names(values), paths, self.span(tree))
+
+    def siblings(self, tree: Any) -> ast.SiblingsDecl:
+        facts, block = tree.children
+        return ast.SiblingsDecl(
+            () if facts is None else self.names(facts),
+            self.many(block.children),
+            self.span(tree),
+        )
+
+    # ------------------------------------------------------------ between seats
+
+    def chain(self, tree: Any) -> ast.ChainDecl:
+        maker, port, taker, entry, wire, facts = tree.children
+        return ast.ChainDecl(
+            producer=(self.name(maker), self.name(port)),
+            consumer=(self.name(taker), self.name(entry)),
+            wire=self.name(wire),
+            facts=() if facts is None else self.names(facts),
+            span=self.span(tree),
+        )
+
+    def group(self, tree: Any) -> ast.GroupDecl:
+        name, seats, writer, facts = tree.children
+        return ast.GroupDecl(
+            self.name(name),
+            self.names(seats),
+            self.name(writer),
+            () if facts is None else self.names(facts),
+            self.span(tree),
+        )
+
+    # ------------------------------------------------------------ pipelines
+
+    def _versioned(self, name: ast.Name, version: Any, what: str) -> ast.Number:
+        if version is not None:
+            return self.version(version)
+        self.report(
+            "FRT0115",
+            f"{what} `{name.id}` has no version",
+            name.span,
+            help=f"write `{what} {name.id} version 1`",
+        )
+        return ast.Number(self.whole_one, "1", name.span)
+
+    def pipeline_use(self, tree: Any) -> ast.PipelineUse:
+        token, version, block = tree.children
+        name = self.name(token)
+        doc, *items = block.children
+        return ast.PipelineUse(
+            name=name,
+            version=self._versioned(name, version, "pipeline"),
+            doc=self.maybe_docstring(doc),
+            members=self.many(items),
+            span=self.span(tree),
+        )
+
+    def item(self, tree: Any) -> ast.Item:
+        word, name, optional, kind, facts, value, block = tree.children
+        doc, *members = (None,) if block is None else block.children
+        return ast.Item(
+            keyword=str(word.children[0]),
+            name=self.name(name),
+            optional=optional is not None,
+            kind=self.maybe_name(kind),
+            facts=self.maybe_args(facts),
+            value=self.maybe(value),
+            text=None,
+            names=(),
+            members=self.many(members),
+            doc=self.maybe_docstring(doc),
+            span=self.span(tree),
+        )
+
+    def text_item(self, tree: Any) -> ast.Item:
+        word, text = tree.children
+        return self._plain_item(tree, word, text=self.string(text))
+
+    def list_item(self, tree: Any) -> ast.Item:
+        word, names = tree.children
+        return self._plain_item(tree, word, names=self.names(names))
+
+    def _plain_item(
+        self,
+        tree: Any,
+        word: Any,
+        text: ast.String | None = None,
+        names: tuple[ast.Name, ...] = (),
+    ) -> ast.Item:
+        return ast.Item(
+            keyword=str(word.children[0]),
+            name=None,
+            optional=False,
+            kind=None,
+            facts=(),
+            value=None,
+            text=text,
+            names=names,
+            members=(),
+            doc=None,
+            span=self.span(tree),
+        )

@@ -1,0 +1,326 @@
+"""Members of a structure and the statements of its reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frtspec.syntax import ast
+from frtspec.syntax.exprs import ExprBuilder
+
+
+class StructureBuilder(ExprBuilder):
+    def status(self, tree: Any) -> ast.StatusDecl:
+        name, reason = tree.children
+        return ast.StatusDecl(self.name(name), self.maybe_string(reason), self.span(tree))
+
+    def evidence(self, tree: Any) -> ast.EvidenceDecl:
+        (token,) = tree.children
+        if token.type == "STRING":
+            text = self.string(token)
+            return ast.EvidenceDecl(
+                ast.Docstring(text.value, str(token), text.span), self.span(tree)
+            )
+        return ast.EvidenceDecl(self.docstring(token), self.span(tree))
+
+    def dim(self, tree: Any) -> ast.DimDecl:
+        names = tuple(
+            (self.name(item.children[0]), self.maybe_name(item.children[1]))
+            for item in tree.children
+        )
+        return ast.DimDecl(names, self.span(tree))
+
+    def index(self, tree: Any) -> ast.IndexDecl:
+        name, bounds = tree.children
+        return ast.IndexDecl(self.name(name), self.build(bounds), self.span(tree))
+
+    def param(self, tree: Any) -> ast.ParamDecl:
+        name, default = tree.children
+        return ast.ParamDecl(self.name(name), self.maybe(default), self.span(tree))
+
+    # ------------------------------------------------------------ tensors
+
+    def _shaped(
+        self, tree: Any, indexed: bool
+    ) -> tuple[ast.Name, ast.Name | None, bool, tuple[ast.DimItem, ...] | None]:
+        """(name, index, optional, dims) of ``w``, ``w?``, ``w [K]``, ``w[i] [K]``, ``w[i]? [K]``.
+
+        ``indexed``: a lone bracket list is the index, since the shape is given otherwise.
+        """
+        name = self.name(tree.children[0])
+        rest = [child for child in tree.children[1:] if child is not None]
+        brackets = [child for child in rest if hasattr(child, "data")]
+        marks = [child for child in rest if not hasattr(child, "data")]
+        if len(brackets) == 2:
+            return name, self._index_name(brackets[0]), bool(marks), self._dims(brackets[1])
+        if brackets and indexed:
+            return name, self._index_name(brackets[0]), bool(marks), None
+        if marks and brackets and rest[0] is brackets[0]:
+            self.report(
+                "FRT0116",
+                "`?` belongs directly after the name",
+                self.span(marks[0]),
+                help=f"write `{name.id}? [...]`",
+            )
+        return name, None, bool(marks), self._dims(brackets[0]) if brackets else None
+
+    def _dims(self, bracket: Any) -> tuple[ast.DimItem, ...]:
+        return self.many(child for child in bracket.children if child is not None)
+
+    def _index_name(self, bracket: Any) -> ast.Name | None:
+        dims = self._dims(bracket)
+        only = dims[0].alternatives if len(dims) == 1 and not dims[0].rows else ()
+        if len(only) == 1 and isinstance(only[0], ast.Name):
+            return only[0]
+        self.report(
+            "FRT0116",
+            "the first of two brackets holds the index of a repeated tensor",
+            self.span(bracket),
+            help="write `w[i] [K, N]`, or one bracket list for the whole shape",
+        )
+        return None
+
+    def type(self, tree: Any) -> ast.TypeRef:
+        name, scale = tree.children
+        return ast.TypeRef(self.name(name), self.maybe_name(scale), self.span(tree))
+
+    def port_in(self, tree: Any) -> ast.PortDecl:
+        return self._port("in", tree)
+
+    def port_out(self, tree: Any) -> ast.PortDecl:
+        return self._port("out", tree)
+
+    def _port(self, direction: str, tree: Any) -> ast.PortDecl:
+        shaped, *modifiers = tree.children
+        name, index, optional, dims = self._shaped(shaped, indexed=False)
+        given: dict[str, Any] = {}
+        for modifier in modifiers:
+            kind = str(modifier.data)
+            if kind in given:
+                self.report(
+                    "FRT0116",
+                    f"`{name.id}` says this twice",
+                    self.span(modifier),
+                    help="keep one of the two",
+                )
+                continue
+            given[kind] = self.build(modifier)
+        if dims is None:
+            self.report(
+                "FRT0115",
+                f"`{name.id}` has no shape",
+                name.span,
+                help=f"write its dims: `{direction} {name.id} [rows M, D] : host`",
+            )
+        if "port_type" not in given:
+            self.report(
+                "FRT0115",
+                f"`{name.id}` has no dtype",
+                self.span(shaped),
+                help="add `: host` for the host's dtype, or one such as `: f32`",
+            )
+        type_ = given.get("port_type") or ast.TypeRef(ast.Name("host", name.span), None, name.span)
+        return ast.PortDecl(
+            direction=direction,
+            name=name,
+            index=index,
+            optional=optional,
+            dims=dims or (),
+            type=type_,
+            default=given.get("port_default"),
+            updates=given.get("updates"),
+            aliases=given.get("aliases"),
+            when=given.get("when"),
+            span=self.span(tree),
+        )
+
+    def port_type(self, tree: Any) -> ast.TypeRef:
+        return self.type(tree.children[0])
+
+    def port_default(self, tree: Any) -> ast.Expr:
+        value: ast.Expr = self.build(tree.children[0])
+        return value
+
+    def updates(self, tree: Any) -> ast.Name:
+        return self.name(tree.children[0])
+
+    aliases = updates
+
+    def when(self, tree: Any) -> ast.Expr:
+        condition: ast.Expr = self.build(tree.children[0])
+        return condition
+
+    def slot(self, tree: Any) -> ast.SlotDecl:
+        shaped, kind, when = tree.children
+        of_structure = kind is not None and kind.data == "slot_structure"
+        name, index, optional, dims = self._shaped(shaped, indexed=of_structure)
+        if dims is None and not of_structure:
+            self.report(
+                "FRT0115",
+                f"slot `{name.id}` has no shape",
+                name.span,
+                help=f"write its dims: `slot {name.id} [D, F]`",
+            )
+        return ast.SlotDecl(
+            name=name,
+            index=index,
+            optional=optional,
+            dims=dims if of_structure else dims or (),
+            type=None if kind is None or of_structure else self.build(kind),
+            structure=self.build(kind.children[0]) if of_structure else None,
+            when=self.maybe(when),
+            span=self.span(tree),
+        )
+
+    def struct_ref(self, tree: Any) -> ast.StructRef:
+        name, seam, version = tree.children
+        return ast.StructRef(
+            self.name(name), self.maybe_name(seam), self.maybe(version), self.span(tree)
+        )
+
+    def version(self, tree: Any) -> ast.Number:
+        return self.whole(tree.children[0], "version")
+
+    def part(self, tree: Any) -> ast.PartDecl:
+        name, params, results, when = tree.children
+        return ast.PartDecl(
+            self.name(name),
+            tuple(self.name(token) for token in params.children if token is not None),
+            self.names(results),
+            self.maybe(when),
+            self.span(tree),
+        )
+
+    # ------------------------------------------------------------ variants, points, seams
+
+    def variant(self, tree: Any) -> ast.VariantDecl:
+        name, values, default, retired = tree.children
+        return ast.VariantDecl(
+            self.name(name),
+            self.names(values),
+            None if default is None else self.name(default.children[0]),
+            () if retired is None else self.names(retired.children[0]),
+            self.span(tree),
+        )
+
+    def combinations(self, tree: Any) -> ast.CombinationsDecl:
+        (block,) = tree.children
+        excluded = self.many(child for child in block.children if child is not None)
+        return ast.CombinationsDecl(excluded, self.span(tree))
+
+    def point_decl(self, tree: Any) -> ast.PointDecl:
+        name, kind, when = tree.children
+        return ast.PointDecl(self.name(name), self.name(kind), self.maybe(when), self.span(tree))
+
+    def seam(self, tree: Any) -> ast.SeamDecl:
+        name, block = tree.children
+        sources, targets, *gates = block.children
+        metrics = tuple(self.metric(item) for gate in gates for item in gate.children)
+        return ast.SeamDecl(
+            self.name(name), self.names(sources), self.names(targets), metrics, self.span(tree)
+        )
+
+    def metric(self, tree: Any) -> ast.Metric:
+        name, op, bound = tree.children
+        return ast.Metric(
+            self.name(name),
+            None if op is None else str(op),
+            None if bound is None else self.number(bound),
+            self.span(tree),
+        )
+
+    def gate(self, tree: Any) -> ast.GateDecl:
+        kind, on, per, block = tree.children
+        metrics: list[ast.Metric] = []
+        including: ast.Name | None = None
+        against: tuple[ast.Name, ...] = ()
+        for item in block.children:
+            if item.data == "gate_including":
+                metrics.append(
+                    ast.Metric(self.name(item.children[0]), None, None, self.span(item))
+                )
+                including = self.name(item.children[1])
+            elif item.data == "gate_against":
+                against = self.names(item.children[1])
+            else:
+                metrics.append(self.metric(item))
+        return ast.GateDecl(
+            kind=self.name(kind),
+            on=None if on is None else self.name(on.children[0]),
+            per=None if per is None else self.name(per.children[1]),
+            metrics=tuple(metrics),
+            including=including,
+            against=against,
+            span=self.span(tree),
+        )
+
+    def qualify(self, tree: Any) -> ast.QualifyDecl:
+        form, rules = tree.children
+        return ast.QualifyDecl(
+            None if form is None else self.name(form.children[0]),
+            self.many(rules.children),
+            self.span(tree),
+        )
+
+    def require(self, tree: Any) -> ast.RequireDecl:
+        return ast.RequireDecl(self.many(tree.children[0].children), self.span(tree))
+
+    # ------------------------------------------------------------ reference
+
+    def reference(self, tree: Any) -> ast.ReferenceDecl:
+        return ast.ReferenceDecl(self.many(tree.children[0].children), self.span(tree))
+
+    def _definition(self, kind: str, tree: Any) -> ast.LetStmt:
+        name, index, value, *conditions = tree.children
+        when, otherwise = (*conditions, None)[:2]
+        return ast.LetStmt(
+            kind=kind,
+            name=self.name(name),
+            index=self.maybe_name(index),
+            point_kind=None,
+            value=self.build(value),
+            when=self.maybe(when),
+            otherwise=self.maybe(otherwise),
+            span=self.span(tree),
+        )
+
+    def let(self, tree: Any) -> ast.LetStmt:
+        return self._definition("let", tree)
+
+    def yield_(self, tree: Any) -> ast.LetStmt:
+        return self._definition("yield", tree)
+
+    def next(self, tree: Any) -> ast.LetStmt:
+        return self._definition("next", tree)
+
+    def emit(self, tree: Any) -> ast.LetStmt:
+        return self._definition("emit", tree)
+
+    def point(self, tree: Any) -> ast.LetStmt:
+        name, kind, value, *conditions = tree.children
+        when, otherwise = (*conditions, None)[:2]
+        return ast.LetStmt(
+            kind="point",
+            name=self.name(name),
+            index=None,
+            point_kind=self.maybe_name(kind),
+            value=self.build(value),
+            when=self.maybe(when),
+            otherwise=self.maybe(otherwise),
+            span=self.span(tree),
+        )
+
+    def each_stmt(self, tree: Any) -> ast.EachStmt:
+        index, block = tree.children
+        return ast.EachStmt(self.name(index), self.many(block.children), self.span(tree))
+
+    def scan(self, tree: Any) -> ast.ScanStmt:
+        _, step, dim, over, carry, block = tree.children
+        carries = () if carry is None else carry.children
+        return ast.ScanStmt(
+            step=self.name(step),
+            dim=self.name(dim),
+            over=() if over is None else self.many(over.children),
+            carries=tuple((self.name(c.children[0]), self.build(c.children[1])) for c in carries),
+            body=self.many(block.children),
+            span=self.span(tree),
+        )
