@@ -208,8 +208,9 @@ def load(selection: Selection, progress: Callable[[str], None] = lambda text: No
     sources: dict[str, SourceFile] = {}
     parsed = []
     found: list[Diagnostic] = list(selection.diagnostics)
-    for number, file in enumerate(selection.files, start=1):
-        progress(f"reading {number} of {len(selection.files)} files")
+    files = selection.files if selection.asked else ()
+    for number, file in enumerate(files, start=1):
+        progress(f"reading {number} of {len(files)} files")
         source, problems = read_source(file.path)
         found += problems
         if source is None:
