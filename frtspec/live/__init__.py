@@ -1,0 +1,1 @@
+"""What runs on a live model and may use both the compiler and the runtime."""
