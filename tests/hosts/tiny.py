@@ -75,9 +75,9 @@ def _images(generator: torch.Generator) -> dict[str, Tensor]:
     return {"pixel_values": torch.randn(1, 3, 32, 32, generator=generator)}
 
 
-def _decoder(kind: str, **more: Any) -> Callable[[], nn.Module]:
+def _decoder(kind: str, config_of: str | None = None, **more: Any) -> Callable[[], nn.Module]:
     def build() -> nn.Module:
-        config = getattr(transformers, f"{kind}Config")(**_DECODER, **more)
+        config = getattr(transformers, f"{config_of or kind}Config")(**_DECODER, **more)
         model: nn.Module = getattr(transformers, f"{kind}ForCausalLM")(config)
         return model
 
@@ -102,7 +102,12 @@ QWEN3 = Family("qwen3", _decoder("Qwen3"), _tokens, _ATTENTION)
 LLAMA = Family("llama", _decoder("Llama"), _tokens, _ATTENTION)
 GEMMA3 = Family(
     "gemma3",
-    _decoder("Gemma3", layer_types=["sliding_attention", "full_attention"], sliding_window=8),
+    _decoder(
+        "Gemma3",
+        "Gemma3Text",
+        layer_types=["sliding_attention", "full_attention"],
+        sliding_window=8,
+    ),
     _tokens,
     {"ffn": LAYERS},
     boundary="seam",
