@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from frtspec.runtime import numerics
 from frtspec.runtime.errors import Refusal
 
 Record = Callable[[str, Tensor], None]
@@ -25,20 +26,113 @@ def ignore(point: str, value: Tensor) -> None:
     """The ``Record`` that keeps nothing."""
 
 
-def rms_norm(x: Tensor, eps: float) -> Tensor:
-    """``x`` over the root of its mean square along the last axis; [..., D] -> [..., D]."""
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+# ---------------------------------------------------------------- norms
+
+_LAST = (-1,)
 
 
-def layer_norm(x: Tensor, eps: float) -> Tensor:
-    """``x`` with mean 0 and variance 1 along the last axis (variance over D, not D - 1)."""
-    variance = x.var(-1, keepdim=True, correction=0)
-    return (x - x.mean(-1, keepdim=True)) * torch.rsqrt(variance + eps)
+def rms_norm(x: Tensor, eps: float, *, dim: Sequence[int] = _LAST) -> Tensor:
+    """``x`` over the root of its mean square along ``dim``; keeps the shape."""
+    return x * torch.rsqrt(x.pow(2).mean(dim, keepdim=True) + eps)
 
 
-def l2_norm(x: Tensor, eps: float) -> Tensor:
-    """``x`` over the root of its sum of squares along the last axis."""
-    return x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + eps)
+def layer_norm(
+    x: Tensor,
+    eps: float,
+    w: Tensor | None = None,
+    b: Tensor | None = None,
+    *,
+    dim: Sequence[int] = _LAST,
+) -> Tensor:
+    """``x`` with mean 0 and variance 1 along ``dim`` (biased variance), times ``w``, plus ``b``."""
+    variance = x.var(dim, correction=0, keepdim=True)
+    out = (x - x.mean(dim, keepdim=True)) * torch.rsqrt(variance + eps)
+    if w is not None:
+        out = out * w
+    return out if b is None else out + b
+
+
+def l2norm(x: Tensor, eps: float, *, dim: Sequence[int] = _LAST) -> Tensor:
+    """``x`` over the root of its sum of squares along ``dim``; keeps the shape."""
+    return x * torch.rsqrt(x.pow(2).sum(dim, keepdim=True) + eps)
+
+
+# ---------------------------------------------------------------- attention
+
+
+def causal_mask(scores: Tensor) -> Tensor:
+    """``scores`` [..., queries, keys] with -inf where a key comes after its query.
+
+    The last query meets the last key, so fewer queries than keys are the latest ones.
+    """
+    queries, keys = scores.shape[-2:]
+    seen = torch.ones(queries, keys, dtype=torch.bool, device=scores.device)
+    return scores.masked_fill(~seen.tril(keys - queries), float("-inf"))
+
+
+def rope_half(x: Tensor, cos: Tensor, sin: Tensor, *, rotary: int, heads: int = 0) -> Tensor:
+    """Rotary embedding of the first ``rotary`` channels of ``x`` [..., D], halves paired.
+
+    cos, sin  [..., rotary] or [..., rotary / 2]
+    heads     the axis of ``x``, from the end, that the tables lack; 0: none
+
+    Channels from ``rotary`` on are kept.
+    """
+    part, rest = x[..., :rotary], x[..., rotary:]
+    first, second = part.chunk(2, dim=-1)
+    cos, sin = (
+        _table(table if table.shape[-1] == rotary else torch.cat([table, table], dim=-1), heads)
+        for table in (cos, sin)
+    )
+    out = part * cos + torch.cat([-second, first], dim=-1) * sin
+    return torch.cat([out, rest.to(out.dtype)], dim=-1)
+
+
+def rope_interleaved(x: Tensor, cos: Tensor, sin: Tensor, *, rotary: int, heads: int = 0) -> Tensor:
+    """Like ``rope_half``, with neighbouring channels paired."""
+    part, rest = x[..., :rotary], x[..., rotary:]
+    pairs = part.unflatten(-1, (-1, 2))
+    turned = torch.stack([-pairs[..., 1], pairs[..., 0]], dim=-1).flatten(-2)
+    cos, sin = (
+        _table(table if table.shape[-1] == rotary else table.repeat_interleave(2, dim=-1), heads)
+        for table in (cos, sin)
+    )
+    out = part * cos + turned * sin
+    return torch.cat([out, rest.to(out.dtype)], dim=-1)
+
+
+def _table(table: Tensor, heads: int) -> Tensor:
+    return table.unsqueeze(heads) if heads else table
+
+
+# ---------------------------------------------------------------- formats
+
+
+def quantize(x: Tensor, format: str, scale: Tensor | float) -> Tensor:
+    """Codes of ``x`` under a given scale, in ``fp8_e4m3`` or ``int8``."""
+    code = {"fp8_e4m3": numerics.to_fp8, "int8": numerics.to_int8}[format]
+    return code(x, torch.as_tensor(scale, dtype=torch.float32, device=x.device))
+
+
+# ---------------------------------------------------------------- what a call may ask for
+
+
+def check_variants(structure: str, known: Mapping[str, Sequence[str]], **given: str) -> None:
+    """Whether every variant has a value that the structure knows; raises Refusal."""
+    for axis, value in given.items():
+        if value not in known[axis]:
+            raise unknown_variant(structure, axis, value, known)
+
+
+def check_absent(structure: str, when: str, **values: object) -> None:
+    """Refuse what exists only ``when`` a condition holds, called where it does not."""
+    given = [name for name, value in values.items() if value is not None]
+    if given:
+        raise Refusal(
+            "structure.given",
+            f"{structure}: {', '.join(given)} given, which exists only where {when}",
+            fix=f"leave it out, or choose the variant: {when}",
+        )
 
 
 def unknown_variant(
