@@ -31,7 +31,7 @@ def ignore(point: str, value: Tensor) -> None:
 _LAST = (-1,)
 
 
-def rms_norm(x: Tensor, eps: float, *, dim: Sequence[int] = _LAST) -> Tensor:
+def rms_norm(x: Tensor, eps: float, *, dim: tuple[int, ...] = _LAST) -> Tensor:
     """``x`` over the root of its mean square along ``dim``; keeps the shape."""
     return x * torch.rsqrt(x.pow(2).mean(dim, keepdim=True) + eps)
 
@@ -42,7 +42,7 @@ def layer_norm(
     w: Tensor | None = None,
     b: Tensor | None = None,
     *,
-    dim: Sequence[int] = _LAST,
+    dim: tuple[int, ...] = _LAST,
 ) -> Tensor:
     """``x`` with mean 0 and variance 1 along ``dim`` (biased variance), times ``w``, plus ``b``."""
     variance = x.var(dim, correction=0, keepdim=True)
@@ -52,7 +52,7 @@ def layer_norm(
     return out if b is None else out + b
 
 
-def l2norm(x: Tensor, eps: float, *, dim: Sequence[int] = _LAST) -> Tensor:
+def l2norm(x: Tensor, eps: float, *, dim: tuple[int, ...] = _LAST) -> Tensor:
     """``x`` over the root of its sum of squares along ``dim``; keeps the shape."""
     return x * torch.rsqrt(x.pow(2).sum(dim, keepdim=True) + eps)
 
@@ -91,7 +91,7 @@ def rope_half(x: Tensor, cos: Tensor, sin: Tensor, *, rotary: int, heads: int = 
 def rope_interleaved(x: Tensor, cos: Tensor, sin: Tensor, *, rotary: int, heads: int = 0) -> Tensor:
     """Like ``rope_half``, with neighbouring channels paired."""
     part, rest = x[..., :rotary], x[..., rotary:]
-    pairs = part.unflatten(-1, (-1, 2))
+    pairs = part.reshape(*part.shape[:-1], rotary // 2, 2)
     turned = torch.stack([-pairs[..., 1], pairs[..., 0]], dim=-1).flatten(-2)
     cos, sin = (
         _table(table if table.shape[-1] == rotary else table.repeat_interleave(2, dim=-1), heads)
