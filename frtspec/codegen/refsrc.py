@@ -1,0 +1,388 @@
+"""The reference of a structure and the functions of its seams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from frtspec.codegen import condsrc, dimsrc
+from frtspec.codegen.exprsrc import Expressions, constructor
+from frtspec.codegen.flowsrc import Body
+from frtspec.codegen.names import DTYPES, RESERVED, free
+from frtspec.codegen.pysrc import call, pyrepr
+from frtspec.codegen.resolve import Resolved, resolve
+from frtspec.codegen.sizesrc import Argument, Sizes
+from frtspec.codegen.unsupported import Unsupported
+from frtspec.dims import Axis, Poly, Shape
+from frtspec.ir.decl import Port, Seam, Slot, Structure
+from frtspec.ir.expr import Each, Let, Scan, Stmt
+from frtspec.ir.types import Tensor
+from frtspec.ir.walk import reads
+
+
+@dataclass(frozen=True)
+class Function:
+    """A generated function: everything between ``def`` and its last line."""
+
+    name: str
+    parameters: tuple[str, ...]
+    returns: str
+    doc: tuple[str, ...]
+    body: tuple[str, ...]
+
+
+@dataclass
+class References:
+    """Builds the functions of one structure's module.
+
+    ``functions`` names the function of each seam; it differs from the seam's name only
+    where a value of the dataflow has that name too.
+    """
+
+    structure: Structure
+    resolved: Resolved = field(init=False)
+    names: dict[str, str] = field(init=False)
+    functions: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.resolved = resolve(self.structure)
+        ports = [port.name for port in (*self.structure.inputs, *self.structure.outputs)]
+        slots = [slot.name for slot in self.structure.slots]
+        axes = [variant.name for variant in self.structure.variants]
+        params = [param.name for param in self.structure.params]
+        given = {*ports, *slots, *axes, *params}
+        defined = list(dict.fromkeys(_defined_names(self.structure.reference)))
+        self.names = {name: free(name, given - {name}) for name in defined if name not in given}
+        used = {*given, *self.names.values(), "reference"}
+        self.functions = {s.name: free(s.name, used, "_seam") for s in self.structure.seams}
+
+    # ------------------------------------------------------------ functions
+
+    def reference(self) -> Function:
+        """``reference(inputs, *, slots, variants, params, record, <seam>_with)``."""
+        structure = self.structure
+        body, sizes = self._body(self._arguments(structure.inputs, structure.slots))
+        outputs = structure.outputs
+        lines = self._contract() + self._defaults(body, sizes)
+        lines += [
+            f"{body.name(port.name)}: Tensor | None = None"
+            for port in outputs
+            if port.when is not None and port.index is None
+        ]
+        flow = self._flow(self.resolved.body, structure.seams, body)
+        lines += _returned(flow, [body.name(port.name) for port in outputs])
+        optional = self.optional()
+        shapes = ", ".join(
+            shaped(p.name, p.index, p.shape, p.name in optional) for p in structure.inputs
+        )
+        results = ", ".join(shaped(p.name, p.index, p.shape) for p in outputs)
+        return Function(
+            name="reference",
+            parameters=tuple(self._reference_parameters()),
+            returns=_returns([self._port_type(port) for port in outputs]),
+            doc=("Ground truth for the gates, in plain torch.", "", f"{shapes} -> {results}"),
+            body=tuple(sizes.lines() + lines),
+        )
+
+    def seam(self, seam: Seam) -> Function:
+        """The cut of one seam: ``call(sources, *, slots, variants, params, record)``."""
+        slots = [slot for slot in self.structure.slots if slot.name in seam.slots]
+        sources = [Argument(self.names.get(n, n), self._shape(n), False) for n in seam.sources]
+        body, sizes = self._body([*sources, *self._arguments((), slots)])
+        stmts = self.resolved.of(seam.body)
+        self._closed(seam, stmts)
+        inner = [other for other in self._inside(seam)]
+        targets = [body.name(name) for name in seam.targets]
+        lines = self._known_variants(seam.variants)
+        lines += _returned(self._flow(stmts, inner, body), targets)
+        shapes = ", ".join(shaped(name, None, self._shape(name)) for name in seam.sources)
+        results = ", ".join(shaped(name, None, self._shape(name)) for name in seam.targets)
+        return Function(
+            name=self.functions[seam.name],
+            parameters=tuple(self._seam_parameters(seam, slots, inner)),
+            returns=_returns(["Tensor"] * len(targets)),
+            doc=(f"The seam `{seam.name}`: {shapes} -> {results}.",),
+            body=tuple(sizes.lines() + lines),
+        )
+
+    # ------------------------------------------------------------ parameters
+
+    def optional(self) -> dict[str, str | None]:
+        """Inputs and slots that may be absent, with what they exist for."""
+        values: list[Port | Slot] = [*self.structure.inputs, *self.structure.slots]
+        return {
+            value.name: None if value.when is None else condsrc.spoken(value.when)
+            for value in values
+            if value.optional or value.when is not None
+        }
+
+    def inputs(self) -> tuple[str, ...]:
+        """Inputs in the order of the reference's arguments: those that may be absent last."""
+        optional = self.optional()
+        return tuple(
+            sorted((port.name for port in self.structure.inputs), key=lambda n: n in optional)
+        )
+
+    def _reference_parameters(self) -> list[str]:
+        structure = self.structure
+        ports = {port.name: port for port in structure.inputs}
+        out = [self._tensor(ports[name]) for name in self.inputs()]
+        keywords = [self._tensor(slot) for slot in structure.slots]
+        keywords += [_variant(v.name, v.default) for v in structure.variants]
+        keywords += [_param(p.name, p.default) for p in structure.params]
+        keywords.append("record: ops.Record = ops.ignore")
+        keywords += [_hook(seam) for seam in structure.seams]
+        return [*out, "*", *keywords]
+
+    def _seam_parameters(
+        self, seam: Seam, slots: Sequence[Slot], inner: Sequence[Seam]
+    ) -> list[str]:
+        structure = self.structure
+        out = [f"{self.names.get(name, name)}: Tensor" for name in seam.sources]
+        keywords = [self._tensor(slot) for slot in slots]
+        keywords += [_variant(v.name, v.default) for v in structure.variants if v.name in seam.variants]
+        keywords += [_param(p.name, p.default) for p in structure.params if p.name in seam.params]
+        keywords.append("record: ops.Record = ops.ignore")
+        keywords += [_hook(other) for other in inner]
+        return [*out, "*", *keywords]
+
+    def _tensor(self, value: Port | Slot) -> str:
+        kind = "Sequence[Tensor]" if value.index else "Tensor"
+        absent = value.name in self.optional()
+        return f"{value.name}: {kind} | None = None" if absent else f"{value.name}: {kind}"
+
+    def _port_type(self, port: Port) -> str:
+        if port.index:
+            return "list[Tensor]"
+        return "Tensor | None" if port.when is not None else "Tensor"
+
+    # ------------------------------------------------------------ bodies
+
+    def _arguments(self, ports: Sequence[Port], slots: Sequence[Slot]) -> list[Argument]:
+        """What a function takes, those that are always there first."""
+        optional = self.optional()
+        values: list[Port | Slot] = [v for v in (*ports, *slots) if v.shape is not None]
+        values.sort(key=lambda value: value.name in optional)
+        return [
+            Argument(value.name, value.shape, value.index is not None)
+            for value in values
+            if value.shape is not None
+        ]
+
+    def _body(self, arguments: Sequence[Argument]) -> tuple[Body, Sizes]:
+        structure = self.structure
+        known = {*self.names.values(), *(argument.name for argument in arguments), *RESERVED}
+        known |= {value.name for value in (*structure.slots, *structure.outputs)}
+        sizes = Sizes(arguments, frozenset(known), structure.origin.span, self.names)
+        repeated = {argument.name for argument in arguments if argument.repeated}
+        counted = {
+            value.index: f"len({value.name})"
+            for value in reversed((*structure.inputs, *structure.slots))
+            if value.index is not None and value.name in repeated
+        }
+        body = Body(
+            structure=structure.name,
+            source=Expressions(self.names, sizes),
+            variants={variant.name: variant.values for variant in structure.variants},
+            optional={n: b for n, b in self.optional().items() if not self._default(n)},
+            counted=counted,
+        )
+        return body, sizes
+
+    def _default(self, name: str) -> str | None:
+        return next((p.default for p in self.structure.inputs if p.name == name), None)
+
+    def _contract(self) -> list[str]:
+        """Checks of what the types cannot say: variants, counts, what goes with what."""
+        structure = self.structure
+        lines = self._known_variants([variant.name for variant in structure.variants])
+        for index in structure.indexes:
+            lists = [v.name for v in (*structure.inputs, *structure.slots) if v.index == index.name]
+            for name in lists[:1]:
+                text = f"{structure.name} takes {index.lo} to {index.hi} of {name}, found "
+                lines.append(f"if not {index.lo} <= len({name}) <= {index.hi}:")
+                lines.append(f'    raise ValueError(f"{text}{{len({name})}}")')
+        for cond in structure.excluded:
+            lines.append(f"if {condsrc.condition(cond, {})}:")
+            text = f"{structure.name}: no form exists where {condsrc.spoken(cond)}"
+            lines.append(f"    raise ValueError({pyrepr(text)})")
+        return lines + self._absences()
+
+    def _known_variants(self, axes: Sequence[str]) -> list[str]:
+        if not axes:
+            return []
+        given = {name: name for name in axes}
+        check = call("ops.check_variants", pyrepr(self.structure.name), "VARIANTS", **given)
+        return [check.text]
+
+    def _absences(self) -> list[str]:
+        """What may only be given under some condition is refused elsewhere."""
+        groups: dict[str, list[str]] = {}
+        conditions = {}
+        values: list[Port | Slot] = [*self.structure.inputs, *self.structure.slots]
+        for value in values:
+            if value.when is not None:
+                because = condsrc.spoken(value.when)
+                groups.setdefault(because, []).append(value.name)
+                conditions[because] = value.when
+        lines = []
+        for because, names in groups.items():
+            given = {name: name for name in names}
+            lines.append(f"if {condsrc.condition(condsrc.negated(conditions[because]), {})}:")
+            check = call("ops.check_absent", pyrepr(self.structure.name), pyrepr(because), **given)
+            lines.append(f"    {check}")
+        return lines
+
+    def _defaults(self, body: Body, sizes: Sizes) -> list[str]:
+        """What an absent input stands for."""
+        lines = []
+        required = [p for p in self.structure.inputs if p.name not in self.optional()]
+        like = required[0].name if required else None
+        for port in self.structure.inputs:
+            if port.default is None:
+                continue
+            if like is None:
+                raise Unsupported(f"a default for `{port.name}` without another input", port.span)
+            dtype = DTYPES.get(port.dtype, f"{like}.dtype")
+            shape = ", ".join(self._axis(axis, sizes, port) for axis in port.shape)
+            value = constructor(f"({shape},)", port.default, dtype, f"{like}.device")
+            lines += [f"if {port.name} is None:", f"    {port.name} = {value}"]
+        return lines
+
+    def _axis(self, axis: Axis, sizes: Sizes, port: Port) -> str:
+        if not isinstance(axis, Poly):
+            raise Unsupported(f"a default for `{port.name}`, whose shape is not exact", port.span)
+        return dimsrc.poly(axis, sizes, "//").text
+
+    # ------------------------------------------------------------ seams in a flow
+
+    def _flow(self, stmts: Sequence[Stmt], seams: Sequence[Seam], body: Body) -> list[str]:
+        """The lines of some statements, with each outermost seam as one call."""
+        spans = {stmt.span for stmt in stmts}
+        inside = [s for s in seams if {x.span for x in s.body} <= spans]
+        outer = _outermost(inside)
+        calls = {}
+        skipped = set()
+        for seam in outer:
+            members = {stmt.span for stmt in seam.body}
+            last = max(k for k, stmt in enumerate(stmts) if stmt.span in members)
+            self._contiguous(seam, stmts, members, last)
+            calls[stmts[last].span] = seam
+            skipped |= members
+        lines: list[str] = []
+        run: list[Stmt] = []
+        for stmt in stmts:
+            if stmt.span not in skipped:
+                run.append(stmt)
+            elif stmt.span in calls:
+                lines += body.lines(run) + self._seam_call(calls[stmt.span], body)
+                run = []
+        return lines + body.lines(run)
+
+    def _seam_call(self, seam: Seam, body: Body) -> list[str]:
+        targets = ", ".join(body.name(name) for name in seam.targets)
+        sources = [body.name(name) for name in seam.sources]
+        same = [*seam.slots, *seam.variants, *seam.params]
+        named = {name: body.name(name) for name in same}
+        named["record"] = "record"
+        named.update({f"{other.name}_with": f"{other.name}_with" for other in self._inside(seam)})
+        return [
+            f"if {seam.name}_with is not None:",
+            f"    {targets} = {call(f'{seam.name}_with', *sources)}",
+            "else:",
+            f"    {targets} = {call(self.functions[seam.name], *sources, **named)}",
+        ]
+
+    def _inside(self, seam: Seam) -> list[Seam]:
+        """Seams that lie within another."""
+        members = {stmt.span for stmt in seam.body}
+        order = {s.name: k for k, s in enumerate(self.structure.seams)}
+        return [
+            other
+            for other in self.structure.seams
+            if other is not seam
+            and {stmt.span for stmt in other.body} <= members
+            and (len(other.body) < len(seam.body) or order[other.name] > order[seam.name])
+        ]
+
+    def _contiguous(
+        self, seam: Seam, stmts: Sequence[Stmt], members: set[object], last: int
+    ) -> None:
+        made = set(_defined_names(s for s in stmts if s.span in members))
+        for stmt in stmts[:last]:
+            if stmt.span not in members and made & reads(stmt):
+                raise Unsupported(f"the seam `{seam.name}`, whose values are read before its end", seam.span)
+
+    def _closed(self, seam: Seam, stmts: Sequence[Stmt]) -> None:
+        """A seam reads its sources, slots and params and nothing else of the structure."""
+        known = {*seam.sources, *seam.slots, *seam.params, *_defined_names(stmts)}
+        inputs = {port.name for port in self.structure.inputs}
+        for stmt in stmts:
+            for name in sorted(reads(stmt)):
+                if name in inputs and name not in known:
+                    raise Unsupported(f"the seam `{seam.name}`, which reads the input `{name}`", seam.span)
+
+    def _shape(self, name: str) -> Shape:
+        value = self.resolved.types.get(name)
+        return value.shape if isinstance(value, Tensor) else ()
+
+
+# ---------------------------------------------------------------- small parts
+
+
+def _hook(seam: Seam) -> str:
+    return f"{seam.name}_with: ops.SeamCall | None = None"
+
+
+def _variant(name: str, default: str | None) -> str:
+    return f"{name}: str" if default is None else f"{name}: str = {pyrepr(default)}"
+
+
+def _param(name: str, default: object) -> str:
+    return f"{name}: float" if default is None else f"{name}: float = {pyrepr(default)}"
+
+
+def _returns(types: Sequence[str]) -> str:
+    return types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
+
+
+def shaped(name: str, index: str | None, shape: Shape, optional: bool = False) -> str:
+    """``x [M, D]``, ``y[i] [M, N[i]]``, ``b? [N]``: a tensor as docstrings show it."""
+    axes = ", ".join(str(axis).removeprefix("rows ") for axis in shape)
+    mark = "?" if optional else ""
+    return f"{name}[{index}]{mark} [{axes}]" if index else f"{name}{mark} [{axes}]"
+
+
+def _returned(lines: list[str], names: Sequence[str]) -> list[str]:
+    """The lines and their ``return``; a last plain definition of the result is returned itself."""
+    head = f"{names[0]} = "
+    if len(names) == 1 and lines and lines[-1].startswith(head):
+        return [*lines[:-1], f"return {lines[-1].removeprefix(head)}"]
+    return [*lines, f"return {', '.join(names)}"]
+
+
+def _outermost(seams: Sequence[Seam]) -> list[Seam]:
+    """Seams not inside another; two that cross have no generator."""
+    ordered = sorted(seams, key=lambda seam: -len(seam.body))
+    out: list[Seam] = []
+    for seam in ordered:
+        members = {stmt.span for stmt in seam.body}
+        crossing = [o for o in out if members & {stmt.span for stmt in o.body}]
+        if not crossing:
+            out.append(seam)
+        elif not any(members <= {stmt.span for stmt in o.body} for o in crossing):
+            raise Unsupported(f"seams that cross: `{seam.name}` and `{crossing[0].name}`", seam.span)
+    return out
+
+
+def _defined_names(stmts: Iterable[Stmt]) -> list[str]:
+    out: list[str] = []
+    for stmt in stmts:
+        match stmt:
+            case Let(name=name):
+                out.append(name)
+            case Each(index=index, body=body):
+                out += [index, *_defined_names(body)]
+            case Scan(step=step, carries=carries, body=body):
+                out += [step, *(name for name, _ in carries), *_defined_names(body)]
+    return out

@@ -1,0 +1,231 @@
+"""What the structure template needs: shapes, the reference and its seams, the facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from frtspec.codegen import dimsrc
+from frtspec.codegen.dimsrc import DimNames
+from frtspec.codegen.names import structure_module
+from frtspec.codegen.pysrc import call, doc_lines, pyrepr, wrapped
+from frtspec.codegen.refsrc import Function, References, shaped
+from frtspec.codegen.unsupported import Unsupported
+from frtspec.dims import Constraint, Shape
+from frtspec.ir.decl import MetricBound, Port, Seam, Slot, Structure
+
+
+@dataclass(frozen=True)
+class StructureView:
+    """``functions`` are the seams in order, then the reference; ``fields`` the keyword
+    arguments of ``StructureSpec`` that are not constants of the module."""
+
+    name: str
+    version: int
+    path: str
+    doc: tuple[str, ...]
+    summary: tuple[str, ...]
+    imports: tuple[str, ...]
+    source_digest: str
+    contract_digest: str
+    dims: str | None
+    shapes: tuple[str, ...]
+    variants: tuple[str, ...]
+    functions: tuple[Function, ...]
+    seams: tuple[str, ...]
+    fields: tuple[str, ...]
+
+
+def structure_view(structure: Structure) -> StructureView:
+    """The view of a structure. Raises ``Unsupported`` for what has no generator."""
+    _refuse(structure)
+    references = References(structure)
+    functions = [references.seam(seam) for seam in structure.seams]
+    functions.append(references.reference())
+    names = DimNames.fresh()
+    shapes = [f"{pyrepr(name)}: {names.shape(shape)}" for name, shape in _shapes(structure)]
+    fields = _fields(structure, references, names)
+    symbols = _symbols(structure)
+    if symbols:
+        names.functions.add("dims")
+    seams = tuple(_seam_row(seam, references) for seam in structure.seams)
+    return StructureView(
+        name=structure.name,
+        version=structure.version,
+        path=structure.origin.path,
+        doc=tuple(doc_lines(structure.doc)),
+        summary=tuple(_summary(structure, references)),
+        imports=tuple(_imports(functions, [*seams, *fields], names)),
+        source_digest=structure.origin.source_digest,
+        contract_digest=structure.origin.contract_digest,
+        dims=_dims_line(symbols),
+        shapes=tuple(shapes),
+        variants=tuple(f"{pyrepr(v.name)}: {pyrepr(v.values)}" for v in structure.variants),
+        functions=tuple(functions),
+        seams=seams,
+        fields=tuple(fields),
+    )
+
+
+def _refuse(structure: Structure) -> None:
+    """Constructs that check but that nothing generates code for yet."""
+    for part in structure.parts:
+        raise Unsupported(f"`part {part.name}`, a host function inside a structure,", part.span)
+    for slot in structure.slots:
+        if slot.structure is not None:
+            raise Unsupported(f"`slot {slot.name}`, a structure inside a structure,", slot.span)
+    for rule in structure.qualify:
+        if rule.form is not None:
+            raise Unsupported(f"`qualify for {rule.form}`", rule.span)
+
+
+# ---------------------------------------------------------------- dims and shapes
+
+
+def _shapes(structure: Structure) -> list[tuple[str, Shape]]:
+    values: list[Port | Slot] = [*structure.inputs, *structure.slots, *structure.outputs]
+    return [(value.name, value.shape) for value in values if value.shape is not None]
+
+
+def _rules(structure: Structure) -> list[Constraint]:
+    return [*structure.requires, *(rule for q in structure.qualify for rule in q.rules)]
+
+
+def _symbols(structure: Structure) -> list[str]:
+    """Symbols in the order the spec declares their dims."""
+    used = dimsrc.symbols([shape for _, shape in _shapes(structure)], _rules(structure))
+    order = {name: k for k, name in enumerate(structure.dims)}
+    return sorted(used, key=lambda symbol: order.get(symbol, len(order)))
+
+
+def _dims_line(symbols: Sequence[str]) -> str | None:
+    if not symbols:
+        return None
+    names = ", ".join(dimsrc.symbol_name(symbol) for symbol in symbols)
+    target = f"({names},)" if len(symbols) == 1 else names
+    return f"{target} = {call('dims', *(pyrepr(symbol) for symbol in symbols))}"
+
+
+# ---------------------------------------------------------------- text
+
+
+def _summary(structure: Structure, references: References) -> list[str]:
+    """Inputs, slots and outputs with their shapes, and what the shapes leave unsaid."""
+    optional = references.optional()
+
+    def shown(values: Iterable[Port | Slot]) -> str:
+        return ", ".join(
+            shaped(v.name, v.index, v.shape, v.name in optional)
+            for v in values
+            if v.shape is not None
+        )
+
+    lines: list[str] = []
+    rows = (("inputs", structure.inputs), ("slots", structure.slots), ("outputs", structure.outputs))
+    for title, values in rows:
+        if values:
+            lines += wrapped(shown(values), f"    {title:<9}", " " * 13)
+    return lines + [""] + wrapped(_conventions(structure))
+
+
+def _conventions(structure: Structure) -> str:
+    said = []
+    folded = dict.fromkeys(
+        str(axis).removeprefix("rows ")
+        for _, shape in _shapes(structure)
+        for axis in shape
+        if axis.rows
+    )
+    if folded:
+        names = " and ".join(f"`{name}`" for name in folded)
+        said.append(f"{names} {'stands' if len(folded) == 1 else 'stand'} for any number of leading axes.")
+    if any(slot.shape is not None and len(slot.shape) == 2 for slot in structure.slots):
+        said.append("Weights are `in_out`: `x @ w`.")
+    for index in structure.indexes:
+        said.append(f"`{index.name}` counts {index.lo} to {index.hi} of a repeated value.")
+    return " ".join(said)
+
+
+def _imports(functions: Sequence[Function], facts: Sequence[str], names: DimNames) -> list[str]:
+    code = "\n".join(line for f in functions for line in (*f.parameters, *f.body))
+    lines: list[str] = []
+    if re.search(r"\bSequence\b", code):
+        lines += ["from collections.abc import Sequence", ""]
+    if re.search(r"\btorch\.", code):
+        lines.append("import torch")
+    lines.append("from torch import Tensor")
+    if re.search(r"\bnnf\.", code):
+        lines.append("from torch.nn import functional as nnf")
+    lines.append("")
+    if names.functions:
+        lines.append(f"from frtspec.dims import {', '.join(_sorted_imports(names.functions))}")
+    runtime = {"StructureSpec", "check_abi", "ops"}
+    text = "\n".join(facts)
+    runtime |= {name for name in ("Bound", "SeamSpec") if re.search(rf"\b{name}\(", text)}
+    return [*lines, f"from frtspec.runtime import {', '.join(_sorted_imports(runtime))}"]
+
+
+def _sorted_imports(names: Iterable[str]) -> list[str]:
+    """Classes, then functions, as import sorters order them."""
+    return sorted(names, key=lambda name: (name[0].islower(), name))
+
+
+# ---------------------------------------------------------------- facts
+
+
+def _fields(structure: Structure, references: References, names: DimNames) -> list[str]:
+    """Keyword arguments of ``StructureSpec``, in its order."""
+    optional = references.optional()
+    params = {p.name: p.default for p in structure.params if p.default is not None}
+    boundary = [m for g in structure.gates if g.kind == "boundary" for m in g.metrics]
+    against = [name for g in structure.gates if g.kind == "latency" for name in g.against]
+    qualify = [rule for q in structure.qualify for rule in q.rules]
+    fields = [
+        f"inputs={pyrepr(references.inputs())}",
+        f"outputs={pyrepr(tuple(port.name for port in structure.outputs))}",
+        f"optional={pyrepr(tuple(optional))}",
+        f"slots={pyrepr(tuple(slot.name for slot in structure.slots))}",
+        "shapes=SHAPES",
+        "variants=VARIANTS" if structure.variants else "variants={}",
+        f"params={pyrepr(params)}",
+        f"points={pyrepr({point.name: point.kind for point in structure.points})}",
+        "seams=SEAMS" if structure.seams else "seams={}",
+        f"boundary_gate={_bounds(boundary)}",
+        f"latency_against={pyrepr(tuple(dict.fromkeys(against)))}",
+        f"qualify={names.rules(qualify)}",
+        f"requires={names.rules(structure.requires)}",
+        "reference=reference",
+    ]
+    if structure.status.name == "imported":
+        fields.append(f"imported={pyrepr(structure.status.reason or 'not verified')}")
+    return fields
+
+
+def _seam_row(seam: Seam, references: References) -> str:
+    fields = {
+        "name": pyrepr(seam.name),
+        "sources": pyrepr(seam.sources),
+        "targets": pyrepr(seam.targets),
+        "slots": pyrepr(seam.slots),
+        "points": pyrepr(seam.points),
+        "variants": pyrepr(seam.variants),
+        "params": pyrepr(seam.params),
+        "gates": _bounds(seam.gates),
+        "call": references.functions[seam.name],
+    }
+    inner = ", ".join(f"{key}={value}" for key, value in fields.items())
+    return f"{pyrepr(seam.name)}: SeamSpec({inner},)"
+
+
+def _bounds(metrics: Sequence[MetricBound]) -> str:
+    rows = [
+        call("Bound", *(pyrepr(v) for v in (m.metric, m.op, m.bound) if v is not None)).text
+        for m in metrics
+    ]
+    return f"({', '.join(rows)}{',' if len(rows) == 1 else ''})"
+
+
+def module_of(structure: Structure) -> str:
+    """``structures.decoder_ffn_v1``, below the package."""
+    return f"structures.{structure_module(structure)}"
