@@ -196,8 +196,21 @@ class ErrorNode:
 
 
 Expr = Union[
-    Name, Number, String, Field, Index, Call, Unary, Binary, Compare, Is, Present, Match, Tuple_,
-    EachExpr, ErrorNode,
+    Name,
+    Number,
+    String,
+    Field,
+    Index,
+    Call,
+    Unary,
+    Binary,
+    Compare,
+    Is,
+    Present,
+    Match,
+    Tuple_,
+    EachExpr,
+    ErrorNode,
 ]
 
 # ---------------------------------------------------------------- small parts
@@ -787,8 +800,16 @@ class GroupDecl:
 
 
 BindMember = Union[
-    VariantSet, ParamSet, SlotMap, PointMap, BoundaryDecl, ExpectDecl, SiblingsDecl, FormDecl,
-    DimsDecl, ErrorNode,
+    VariantSet,
+    ParamSet,
+    SlotMap,
+    PointMap,
+    BoundaryDecl,
+    ExpectDecl,
+    SiblingsDecl,
+    FormDecl,
+    DimsDecl,
+    ErrorNode,
 ]
 
 # ---------------------------------------------------------------- pipelines

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Any
+from collections.abc import Sequence
 
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
 from frtspec.syntax import ast
+from frtspec.syntax.build_base import ONE
 from frtspec.syntax.build_binding import BindingBuilder
+from frtspec.syntax.nodes import Node
+from frtspec.syntax.prune import prune
 
 EDITION = 1
 
 
 class FileBuilder(BindingBuilder):
-    whole_one = Decimal(1)
-
-    def file(self, tree: Any) -> ast.File:
+    def file(self, tree: Node) -> ast.File:
         edition, *decls = tree.children
         span = Span(self.path, 0, len(self.source.text))
         return ast.File(self._edition(edition), self.many(decls), span)
 
-    def _edition(self, tree: Any) -> int | None:
+    def _edition(self, tree: Node | None) -> int | None:
         if tree is None:
             self.report(
                 "FRT0107",
@@ -41,7 +41,7 @@ class FileBuilder(BindingBuilder):
             return None
         return EDITION
 
-    def structure(self, tree: Any) -> ast.StructureDecl:
+    def structure(self, tree: Node) -> ast.StructureDecl:
         token, version, block = tree.children
         name = self.name(token)
         doc, *members = block.children
@@ -53,7 +53,7 @@ class FileBuilder(BindingBuilder):
             span=self.span(tree),
         )
 
-    def pipeline(self, tree: Any) -> ast.PipelineDecl:
+    def pipeline(self, tree: Node) -> ast.PipelineDecl:
         token, version, block = tree.children
         name = self.name(token)
         doc, *members = block.children
@@ -65,7 +65,7 @@ class FileBuilder(BindingBuilder):
             span=self.span(tree),
         )
 
-    def impl(self, tree: Any) -> ast.ImplDecl:
+    def impl(self, tree: Node) -> ast.ImplDecl:
         """``impl F [version V] for S version N``: without its own version an impl has
         that of the structure it serves."""
         token, version, ref, block = tree.children
@@ -73,7 +73,7 @@ class FileBuilder(BindingBuilder):
         target = self.struct_ref(ref)
         own = target.version if version is None else self.version(version)
         if own is None:
-            own = ast.Number(self.whole_one, "1", name.span)
+            own = ast.Number(ONE, "1", name.span)
         if target.version is None:
             self.report(
                 "FRT0115",
@@ -91,24 +91,24 @@ class FileBuilder(BindingBuilder):
             span=self.span(tree),
         )
 
-    def scheme(self, tree: Any) -> ast.SchemeDecl:
+    def scheme(self, tree: Node) -> ast.SchemeDecl:
         name, block = tree.children
         doc, *members = block.children
         return ast.SchemeDecl(
             self.name(name), self.maybe_docstring(doc), self.many(members), self.span(tree)
         )
 
-    def auto(self, tree: Any) -> ast.AutoDecl:
+    def auto(self, tree: Node) -> ast.AutoDecl:
         return ast.AutoDecl(self.many(tree.children[0].children), self.span(tree))
 
-    def auto_arm(self, tree: Any) -> tuple[ast.Expr | ast.Else, ast.Name]:
+    def auto_arm(self, tree: Node) -> tuple[ast.Expr | ast.Else, ast.Name]:
         condition, scheme = tree.children
         built = self.build(condition)
         if isinstance(built, ast.Name) and built.id == "else":
             built = ast.Else(built.span)
         return built, self.name(scheme)
 
-    def binding(self, tree: Any) -> ast.BindingDecl:
+    def binding(self, tree: Node) -> ast.BindingDecl:
         name, block = tree.children
         doc, *members = block.children
         return ast.BindingDecl(
@@ -116,7 +116,13 @@ class FileBuilder(BindingBuilder):
         )
 
 
-def build_file(source: SourceFile, tree: Any) -> tuple[ast.File, list[Diagnostic]]:
-    """The syntax tree of a parsed file and what the builder found on the way."""
+def build_file(
+    source: SourceFile, tree: Node, doubtful: Sequence[int] = ()
+) -> tuple[ast.File, list[Diagnostic]]:
+    """The syntax tree of a parsed file and what the builder found on the way.
+
+    ``doubtful``: offsets that lie in members to be left out, because recovery guessed there.
+    """
     builder = FileBuilder(source)
+    builder.diagnostics += prune(tree, source.path, doubtful)
     return builder.file(tree), builder.diagnostics

@@ -5,42 +5,38 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
 from frtspec.syntax import ast
 from frtspec.syntax.grammar import RESERVED
+from frtspec.syntax.nodes import Node, Token
 
-if TYPE_CHECKING:
-    from lark import Token, Tree
-
-    Node = Union[Tree[Token], Token]
-
+ONE = Decimal(1)
 MAX_DIGITS = 60
 MAX_EXPONENT = 300
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
 
 
 class BaseBuilder:
-    """Turns Lark's trees into syntax nodes; findings gather in ``diagnostics``."""
+    """Turns the concrete tree into syntax nodes; findings gather in ``diagnostics``."""
 
     def __init__(self, source: SourceFile) -> None:
         self.source = source
         self.path = source.path
         self.diagnostics: list[Diagnostic] = []
 
-    def build(self, node: Node) -> Any:
-        """The syntax node for one tree or token, by the name of its rule or terminal."""
-        kind = getattr(node, "data", None)
-        if kind is None:
-            return getattr(self, f"token_{node.type}")(node)  # type: ignore[union-attr]
-        return getattr(self, kind)(node)
+    def build(self, node: Node | Token) -> Any:
+        """The syntax node for one node or token, by the name of its rule or terminal."""
+        if isinstance(node, Token):
+            return getattr(self, f"token_{node.kind}")(node)
+        return getattr(self, node.rule)(node)
 
-    def many(self, nodes: Iterable[Node]) -> tuple[Any, ...]:
+    def many(self, nodes: Iterable[Node | Token]) -> tuple[Any, ...]:
         return tuple(self.build(node) for node in nodes)
 
-    def maybe(self, node: Node | None) -> Any:
+    def maybe(self, node: Node | Token | None) -> Any:
         return None if node is None else self.build(node)
 
     def report(self, code: str, message: str, span: Span, help: str | None = None) -> None:
@@ -48,16 +44,14 @@ class BaseBuilder:
 
     # ------------------------------------------------------------ positions
 
-    def span(self, node: Node) -> Span:
-        if hasattr(node, "meta"):
-            return Span(self.path, node.meta.start_pos, node.meta.end_pos)
-        return Span(self.path, node.start_pos or 0, node.end_pos or 0)
+    def span(self, node: Node | Token) -> Span:
+        return Span(self.path, node.start, node.end)
 
     # ------------------------------------------------------------ leaves
 
-    def name(self, token: Any) -> ast.Name:
+    def name(self, token: Token) -> ast.Name:
         """A name; the reserved words are reported, whatever the place."""
-        text = str(token)
+        text = token.text
         span = self.span(token)
         if text in RESERVED:
             self.report(
@@ -68,15 +62,15 @@ class BaseBuilder:
             )
         return ast.Name(text, span)
 
-    def maybe_name(self, token: Any) -> ast.Name | None:
+    def maybe_name(self, token: Token | None) -> ast.Name | None:
         return None if token is None else self.name(token)
 
     token_NAME = name
 
-    def number(self, token: Any) -> ast.Number:
+    def number(self, token: Token) -> ast.Number:
         """An exact number. Sizes beyond any use are refused here, so that no later
         phase has to guard its arithmetic."""
-        text = str(token)
+        text = token.text
         digits, _, exponent = text.lower().partition("e")
         power = exponent.lstrip("+-").lstrip("0") or "0"
         if len(digits) > MAX_DIGITS or len(power) > 3 or int(power) > MAX_EXPONENT:
@@ -92,7 +86,7 @@ class BaseBuilder:
 
     token_NUMBER = number
 
-    def whole(self, token: Any, what: str) -> ast.Number:
+    def whole(self, token: Token, what: str) -> ast.Number:
         """A number that must be a whole one, such as a version."""
         number = self.number(token)
         if number.value != number.value.to_integral_value() or not number.text.isdigit():
@@ -102,18 +96,18 @@ class BaseBuilder:
                 number.span,
                 help="write digits only",
             )
-            return ast.Number(Decimal(1), "1", number.span)
+            return ast.Number(ONE, "1", number.span)
         return number
 
-    def string(self, token: Any) -> ast.String:
-        text = str(token)[1:-1]
+    def string(self, token: Token) -> ast.String:
+        text = token.text[1:-1]
         if "\\" in text:
-            text = "".join(self._unescaped(text, token.start_pos + 1))
+            text = "".join(self._unescaped(text, token.start + 1))
         return ast.String(text, self.span(token))
 
     token_STRING = string
 
-    def maybe_string(self, token: Any) -> ast.String | None:
+    def maybe_string(self, token: Token | None) -> ast.String | None:
         return None if token is None else self.string(token)
 
     def _unescaped(self, text: str, start: int) -> Iterator[str]:
@@ -134,17 +128,17 @@ class BaseBuilder:
             yield _ESCAPES.get(letter, letter)
             at += 2
 
-    def docstring(self, token: Any) -> ast.Docstring:
+    def docstring(self, token: Token) -> ast.Docstring:
         """A docstring, dedented as Python does it; line ends become ``\\n``."""
-        raw = str(token)
+        raw = token.text
         text = inspect.cleandoc(raw[3:-3].replace("\r\n", "\n"))
         return ast.Docstring(text, raw, self.span(token))
 
-    def maybe_docstring(self, token: Any) -> ast.Docstring | None:
+    def maybe_docstring(self, token: Token | None) -> ast.Docstring | None:
         return None if token is None else self.docstring(token)
 
-    def names(self, tree: Any) -> tuple[ast.Name, ...]:
+    def names(self, tree: Node) -> tuple[ast.Name, ...]:
         return tuple(self.name(token) for token in tree.children)
 
-    def error(self, tree: Any) -> ast.ErrorNode:
+    def error(self, tree: Node) -> ast.ErrorNode:
         return ast.ErrorNode(self.span(tree))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from frtspec.syntax import ast
+from frtspec.syntax.build_base import ONE
 from frtspec.syntax.build_impl import ImplBuilder
+from frtspec.syntax.nodes import Node, Token
 
 
 class BindingBuilder(ImplBuilder):
-    def host(self, tree: Any) -> ast.HostDecl:
+    def host(self, tree: Node) -> ast.HostDecl:
         package, versions, classes, module = tree.children
         return ast.HostDecl(
             package=self.name(package),
@@ -19,10 +21,10 @@ class BindingBuilder(ImplBuilder):
             span=self.span(tree),
         )
 
-    def dims(self, tree: Any) -> ast.DimsDecl:
+    def dims(self, tree: Node) -> ast.DimsDecl:
         return ast.DimsDecl(self.many(tree.children[0].children), self.span(tree))
 
-    def dim_set(self, tree: Any) -> tuple[ast.Name, ast.Expr]:
+    def dim_set(self, tree: Node) -> tuple[ast.Name, ast.Expr]:
         token, number, value = tree.children
         name = self.name(token)
         if number is not None:
@@ -30,7 +32,7 @@ class BindingBuilder(ImplBuilder):
             name = ast.Name(f"{name.id}[{member.value}]", name.span.to(member.span))
         return name, self.build(value)
 
-    def each_seats(self, tree: Any) -> ast.EachDecl:
+    def each_seats(self, tree: Node) -> ast.EachDecl:
         index, bounds, where, block = tree.children
         return ast.EachDecl(
             index=self.name(index),
@@ -40,7 +42,7 @@ class BindingBuilder(ImplBuilder):
             span=self.span(tree),
         )
 
-    def seat(self, tree: Any) -> ast.SeatDecl:
+    def seat(self, tree: Node) -> ast.SeatDecl:
         name, target, path, when, block = tree.children
         return ast.SeatDecl(
             name=self.name(name),
@@ -53,15 +55,15 @@ class BindingBuilder(ImplBuilder):
 
     # ------------------------------------------------------------ members of a seat
 
-    def variant_set(self, tree: Any) -> ast.VariantSet:
+    def variant_set(self, tree: Node) -> ast.VariantSet:
         axis, value = tree.children
         return ast.VariantSet(self.name(axis), self.build(value), self.span(tree))
 
-    def param_set(self, tree: Any) -> ast.ParamSet:
+    def param_set(self, tree: Node) -> ast.ParamSet:
         name, value = tree.children
         return ast.ParamSet(self.name(name), self.build(value), self.span(tree))
 
-    def slot_map(self, tree: Any) -> ast.SlotMap:
+    def slot_map(self, tree: Node) -> ast.SlotMap:
         slot, index, view, layout = tree.children
         return ast.SlotMap(
             slot=self.name(slot),
@@ -73,19 +75,19 @@ class BindingBuilder(ImplBuilder):
 
     sibling = slot_map
 
-    def view(self, tree: Any) -> ast.HostPath | ast.Call:
+    def view(self, tree: Node) -> ast.HostPath | ast.Call:
         """A parameter's path, or a view such as ``chunks(path, scale, shift)``.
 
         ``zeros`` and ``ones`` are views with or without parentheses.
         """
         head, called = tree.children
-        if called is None and str(head) not in ("zeros", "ones"):
+        if called is None and head.text not in ("zeros", "ones"):
             return self.path_literal(head)
         args = () if called is None else called.children
-        if "." in head:
+        if "." in head.text:
             self.report(
                 "FRT0116",
-                f"`{head}` is no view of a weight",
+                f"`{head.text}` is no view of a weight",
                 self.span(head),
                 help="the views are zeros, ones, transpose, chunks and expert",
             )
@@ -94,31 +96,31 @@ class BindingBuilder(ImplBuilder):
         )
         return ast.Call(self.name(head), values, self.span(tree))
 
-    def _view_arg(self, token: Any) -> Any:
-        return self.number(token) if token.type == "NUMBER" else self.path_literal(token)
+    def _view_arg(self, token: Token) -> Any:
+        return self.number(token) if token.kind == "NUMBER" else self.path_literal(token)
 
-    def point_map(self, tree: Any) -> ast.PointMap:
+    def point_map(self, tree: Node) -> ast.PointMap:
         point, place = tree.children
         return ast.PointMap(self.name(point), self.build(place), self.span(tree))
 
-    def place_input(self, tree: Any) -> ast.Place:
+    def place_input(self, tree: Node) -> ast.Place:
         _, path = tree.children
         return ast.Place("input", self.maybe_path(path), None, self.span(tree))
 
-    def place_output(self, tree: Any) -> ast.Place:
+    def place_output(self, tree: Node) -> ast.Place:
         (path,) = tree.children
         return ast.Place("output", self.maybe_path(path), None, self.span(tree))
 
-    def place_arg(self, tree: Any) -> ast.Place:
+    def place_arg(self, tree: Node) -> ast.Place:
         name, path = tree.children
         return ast.Place("arg", self.maybe_path(path), self.name(name), self.span(tree))
 
-    def boundary_at(self, tree: Any) -> ast.BoundaryDecl:
+    def boundary_at(self, tree: Node) -> ast.BoundaryDecl:
         path, block = tree.children
         ports = []
         slots = []
         for item in block.children:
-            if item.data == "boundary_port":
+            if item.rule == "boundary_port":
                 name, place = item.children
                 ports.append((self.name(name), self.build(place)))
             else:
@@ -127,14 +129,14 @@ class BindingBuilder(ImplBuilder):
             self.path_literal(path), tuple(ports), tuple(slots), None, self.span(tree)
         )
 
-    def _boundary_slot(self, tree: Any) -> ast.SlotMap:
+    def _boundary_slot(self, tree: Node) -> ast.SlotMap:
         word, slot, index, view, layout = tree.children
-        if str(word) != "slot":
+        if word.text != "slot":
             self.report(
                 "FRT0102",
-                f"`{word}` is not expected here",
+                f"`{word.text}` is not expected here",
                 self.span(word),
-                help=f"a weight of the boundary is written `slot {slot} = …`",
+                help=f"a weight of the boundary is written `slot {slot.text} = …`",
             )
         return ast.SlotMap(
             slot=self.name(slot),
@@ -144,16 +146,16 @@ class BindingBuilder(ImplBuilder):
             span=self.span(tree),
         )
 
-    def boundary_none(self, tree: Any) -> ast.BoundaryDecl:
+    def boundary_none(self, tree: Node) -> ast.BoundaryDecl:
         reason = self.string(tree.children[0])
         return ast.BoundaryDecl(None, (), (), reason, self.span(tree))
 
-    def expect(self, tree: Any) -> ast.ExpectDecl:
+    def expect(self, tree: Node) -> ast.ExpectDecl:
         fact, values, of = tree.children
         paths = () if of is None else tuple(self.path_literal(path) for path in of.children)
         return ast.ExpectDecl(self.name(fact), self.names(values), paths, self.span(tree))
 
-    def siblings(self, tree: Any) -> ast.SiblingsDecl:
+    def siblings(self, tree: Node) -> ast.SiblingsDecl:
         facts, block = tree.children
         return ast.SiblingsDecl(
             () if facts is None else self.names(facts),
@@ -163,7 +165,7 @@ class BindingBuilder(ImplBuilder):
 
     # ------------------------------------------------------------ between seats
 
-    def chain(self, tree: Any) -> ast.ChainDecl:
+    def chain(self, tree: Node) -> ast.ChainDecl:
         maker, port, taker, entry, wire, facts = tree.children
         return ast.ChainDecl(
             producer=(self.name(maker), self.name(port)),
@@ -173,7 +175,7 @@ class BindingBuilder(ImplBuilder):
             span=self.span(tree),
         )
 
-    def group(self, tree: Any) -> ast.GroupDecl:
+    def group(self, tree: Node) -> ast.GroupDecl:
         name, seats, writer, facts = tree.children
         return ast.GroupDecl(
             self.name(name),
@@ -194,9 +196,9 @@ class BindingBuilder(ImplBuilder):
             name.span,
             help=f"write `{what} {name.id} version 1`",
         )
-        return ast.Number(self.whole_one, "1", name.span)
+        return ast.Number(ONE, "1", name.span)
 
-    def pipeline_use(self, tree: Any) -> ast.PipelineUse:
+    def pipeline_use(self, tree: Node) -> ast.PipelineUse:
         token, version, block = tree.children
         name = self.name(token)
         doc, *items = block.children
@@ -208,11 +210,11 @@ class BindingBuilder(ImplBuilder):
             span=self.span(tree),
         )
 
-    def item(self, tree: Any) -> ast.Item:
+    def item(self, tree: Node) -> ast.Item:
         word, name, optional, kind, facts, value, block = tree.children
         doc, *members = (None,) if block is None else block.children
         return ast.Item(
-            keyword=str(word.children[0]),
+            keyword=word.children[0].text,
             name=self.name(name),
             optional=optional is not None,
             kind=self.maybe_name(kind),
@@ -225,23 +227,23 @@ class BindingBuilder(ImplBuilder):
             span=self.span(tree),
         )
 
-    def text_item(self, tree: Any) -> ast.Item:
+    def text_item(self, tree: Node) -> ast.Item:
         word, text = tree.children
         return self._plain_item(tree, word, text=self.string(text))
 
-    def list_item(self, tree: Any) -> ast.Item:
+    def list_item(self, tree: Node) -> ast.Item:
         word, names = tree.children
         return self._plain_item(tree, word, names=self.names(names))
 
     def _plain_item(
         self,
-        tree: Any,
+        tree: Node,
         word: Any,
         text: ast.String | None = None,
         names: tuple[ast.Name, ...] = (),
     ) -> ast.Item:
         return ast.Item(
-            keyword=str(word.children[0]),
+            keyword=word.children[0].text,
             name=None,
             optional=False,
             kind=None,

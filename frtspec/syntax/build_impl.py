@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from frtspec.syntax import ast
 from frtspec.syntax.build_structure import StructureBuilder
+from frtspec.syntax.nodes import Node
 
 
 class ImplBuilder(StructureBuilder):
-    def pack(self, tree: Any) -> ast.PackDecl:
+    def pack(self, tree: Node) -> ast.PackDecl:
         name, index, value = tree.children
         return ast.PackDecl(
             self.name(name), self.maybe_name(index), self.build(value), self.span(tree)
         )
 
-    def scale(self, tree: Any) -> ast.ScaleDecl:
+    def scale(self, tree: Node) -> ast.ScaleDecl:
         name, value = tree.children
         return ast.ScaleDecl(self.name(name), self.build(value), self.span(tree))
 
-    def numerics(self, tree: Any) -> ast.NumericsDecl:
+    def numerics(self, tree: Node) -> ast.NumericsDecl:
         items = []
         for item in tree.children[0].children:
             role, first, second = item.children
@@ -27,21 +26,21 @@ class ImplBuilder(StructureBuilder):
             items.append((self.name(role), self.maybe_name(value), self.name(dtype)))
         return ast.NumericsDecl(tuple(items), self.span(tree))
 
-    def admits(self, tree: Any) -> ast.AdmitsDecl:
+    def admits(self, tree: Node) -> ast.AdmitsDecl:
         point, dtypes = tree.children
         return ast.AdmitsDecl(self.name(point), self.names(dtypes), self.span(tree))
 
-    def only(self, tree: Any) -> ast.OnlyDecl:
+    def only(self, tree: Node) -> ast.OnlyDecl:
         axis, values = tree.children
         return ast.OnlyDecl(self.name(axis), self.names(values), self.span(tree))
 
-    def form(self, tree: Any) -> ast.FormDecl:
+    def form(self, tree: Node) -> ast.FormDecl:
         name, args = tree.children
         return ast.FormDecl(self.name(name), self.maybe_args(args), self.span(tree))
 
     # ------------------------------------------------------------ ladders
 
-    def rung(self, tree: Any) -> ast.RungDecl:
+    def rung(self, tree: Node) -> ast.RungDecl:
         kind, package, version, block = tree.children
         return ast.RungDecl(
             kind=self.name(kind),
@@ -51,18 +50,18 @@ class ImplBuilder(StructureBuilder):
             span=self.span(tree),
         )
 
-    def envelope(self, tree: Any) -> ast.EnvelopeDecl:
+    def envelope(self, tree: Node) -> ast.EnvelopeDecl:
         return ast.EnvelopeDecl(self.many(tree.children[0].children), self.span(tree))
 
-    def call_entry(self, tree: Any) -> ast.CallDecl:
+    def call_entry(self, tree: Node) -> ast.CallDecl:
         entry, args = tree.children
         return ast.CallDecl(self.build(entry), self.maybe_args(args), self.span(tree))
 
-    def lower(self, tree: Any) -> ast.LowerDecl:
+    def lower(self, tree: Node) -> ast.LowerDecl:
         op, target = tree.children
         return ast.LowerDecl(self.name(op), self.name(target), self.span(tree))
 
-    def band(self, tree: Any) -> ast.BandDecl:
+    def band(self, tree: Node) -> ast.BandDecl:
         dim, bounds, block, otherwise = tree.children
         return ast.BandDecl(
             dim=self.name(dim),
@@ -74,13 +73,13 @@ class ImplBuilder(StructureBuilder):
 
     # ------------------------------------------------------------ schemes
 
-    def stat(self, tree: Any) -> ast.StatRequest:
+    def stat(self, tree: Node) -> ast.StatRequest:
         point, stat, granularity = tree.children
         return ast.StatRequest(
             self.name(point), self.name(stat), self.maybe(granularity), self.span(tree)
         )
 
-    def at_keep(self, tree: Any) -> ast.AtDecl:
+    def at_keep(self, tree: Node) -> ast.AtDecl:
         target, stats, reason = tree.children
         return ast.AtDecl(
             target=self.struct_ref(target),
@@ -92,7 +91,7 @@ class ImplBuilder(StructureBuilder):
             span=self.span(tree),
         )
 
-    def at_use(self, tree: Any) -> ast.AtDecl:
+    def at_use(self, tree: Node) -> ast.AtDecl:
         target, stats, keep_when, use, args = tree.children
         return ast.AtDecl(
             target=self.struct_ref(target),
@@ -104,5 +103,5 @@ class ImplBuilder(StructureBuilder):
             span=self.span(tree),
         )
 
-    def otherwise_keep(self, tree: Any) -> ast.OtherwiseKeepDecl:
+    def otherwise_keep(self, tree: Node) -> ast.OtherwiseKeepDecl:
         return ast.OtherwiseKeepDecl(self.string(tree.children[0]), self.span(tree))

@@ -6,41 +6,42 @@ from typing import Any
 
 from frtspec.syntax import ast
 from frtspec.syntax.exprs import ExprBuilder
+from frtspec.syntax.nodes import Node
 
 
 class StructureBuilder(ExprBuilder):
-    def status(self, tree: Any) -> ast.StatusDecl:
+    def status(self, tree: Node) -> ast.StatusDecl:
         name, reason = tree.children
         return ast.StatusDecl(self.name(name), self.maybe_string(reason), self.span(tree))
 
-    def evidence(self, tree: Any) -> ast.EvidenceDecl:
+    def evidence(self, tree: Node) -> ast.EvidenceDecl:
         (token,) = tree.children
-        if token.type == "STRING":
+        if token.kind == "STRING":
             text = self.string(token)
             return ast.EvidenceDecl(
-                ast.Docstring(text.value, str(token), text.span), self.span(tree)
+                ast.Docstring(text.value, token.text, text.span), self.span(tree)
             )
         return ast.EvidenceDecl(self.docstring(token), self.span(tree))
 
-    def dim(self, tree: Any) -> ast.DimDecl:
+    def dim(self, tree: Node) -> ast.DimDecl:
         names = tuple(
             (self.name(item.children[0]), self.maybe_name(item.children[1]))
             for item in tree.children
         )
         return ast.DimDecl(names, self.span(tree))
 
-    def index(self, tree: Any) -> ast.IndexDecl:
+    def index(self, tree: Node) -> ast.IndexDecl:
         name, bounds = tree.children
         return ast.IndexDecl(self.name(name), self.build(bounds), self.span(tree))
 
-    def param(self, tree: Any) -> ast.ParamDecl:
+    def param(self, tree: Node) -> ast.ParamDecl:
         name, default = tree.children
         return ast.ParamDecl(self.name(name), self.maybe(default), self.span(tree))
 
     # ------------------------------------------------------------ tensors
 
     def _shaped(
-        self, tree: Any, indexed: bool
+        self, tree: Node, indexed: bool
     ) -> tuple[ast.Name, ast.Name | None, bool, tuple[ast.DimItem, ...] | None]:
         """(name, index, optional, dims) of ``w``, ``w?``, ``w [K]``, ``w[i] [K]``, ``w[i]? [K]``.
 
@@ -48,8 +49,8 @@ class StructureBuilder(ExprBuilder):
         """
         name = self.name(tree.children[0])
         rest = [child for child in tree.children[1:] if child is not None]
-        brackets = [child for child in rest if hasattr(child, "data")]
-        marks = [child for child in rest if not hasattr(child, "data")]
+        brackets = [child for child in rest if isinstance(child, Node)]
+        marks = [child for child in rest if not isinstance(child, Node)]
         if len(brackets) == 2:
             return name, self._index_name(brackets[0]), bool(marks), self._dims(brackets[1])
         if brackets and indexed:
@@ -79,22 +80,22 @@ class StructureBuilder(ExprBuilder):
         )
         return None
 
-    def type(self, tree: Any) -> ast.TypeRef:
+    def type(self, tree: Node) -> ast.TypeRef:
         name, scale = tree.children
         return ast.TypeRef(self.name(name), self.maybe_name(scale), self.span(tree))
 
-    def port_in(self, tree: Any) -> ast.PortDecl:
+    def port_in(self, tree: Node) -> ast.PortDecl:
         return self._port("in", tree)
 
-    def port_out(self, tree: Any) -> ast.PortDecl:
+    def port_out(self, tree: Node) -> ast.PortDecl:
         return self._port("out", tree)
 
-    def _port(self, direction: str, tree: Any) -> ast.PortDecl:
+    def _port(self, direction: str, tree: Node) -> ast.PortDecl:
         shaped, *modifiers = tree.children
         name, index, optional, dims = self._shaped(shaped, indexed=False)
         given: dict[str, Any] = {}
         for modifier in modifiers:
-            kind = str(modifier.data)
+            kind = modifier.rule
             if kind in given:
                 self.report(
                     "FRT0116",
@@ -133,25 +134,25 @@ class StructureBuilder(ExprBuilder):
             span=self.span(tree),
         )
 
-    def port_type(self, tree: Any) -> ast.TypeRef:
+    def port_type(self, tree: Node) -> ast.TypeRef:
         return self.type(tree.children[0])
 
-    def port_default(self, tree: Any) -> ast.Expr:
+    def port_default(self, tree: Node) -> ast.Expr:
         value: ast.Expr = self.build(tree.children[0])
         return value
 
-    def updates(self, tree: Any) -> ast.Name:
+    def updates(self, tree: Node) -> ast.Name:
         return self.name(tree.children[0])
 
     aliases = updates
 
-    def when(self, tree: Any) -> ast.Expr:
+    def when(self, tree: Node) -> ast.Expr:
         condition: ast.Expr = self.build(tree.children[0])
         return condition
 
-    def slot(self, tree: Any) -> ast.SlotDecl:
+    def slot(self, tree: Node) -> ast.SlotDecl:
         shaped, kind, when = tree.children
-        of_structure = kind is not None and kind.data == "slot_structure"
+        of_structure = kind is not None and kind.rule == "slot_structure"
         name, index, optional, dims = self._shaped(shaped, indexed=of_structure)
         if dims is None and not of_structure:
             self.report(
@@ -171,16 +172,16 @@ class StructureBuilder(ExprBuilder):
             span=self.span(tree),
         )
 
-    def struct_ref(self, tree: Any) -> ast.StructRef:
+    def struct_ref(self, tree: Node) -> ast.StructRef:
         name, seam, version = tree.children
         return ast.StructRef(
             self.name(name), self.maybe_name(seam), self.maybe(version), self.span(tree)
         )
 
-    def version(self, tree: Any) -> ast.Number:
+    def version(self, tree: Node) -> ast.Number:
         return self.whole(tree.children[0], "version")
 
-    def part(self, tree: Any) -> ast.PartDecl:
+    def part(self, tree: Node) -> ast.PartDecl:
         name, params, results, when = tree.children
         return ast.PartDecl(
             self.name(name),
@@ -192,7 +193,7 @@ class StructureBuilder(ExprBuilder):
 
     # ------------------------------------------------------------ variants, points, seams
 
-    def variant(self, tree: Any) -> ast.VariantDecl:
+    def variant(self, tree: Node) -> ast.VariantDecl:
         name, values, default, retired = tree.children
         return ast.VariantDecl(
             self.name(name),
@@ -202,16 +203,16 @@ class StructureBuilder(ExprBuilder):
             self.span(tree),
         )
 
-    def combinations(self, tree: Any) -> ast.CombinationsDecl:
+    def combinations(self, tree: Node) -> ast.CombinationsDecl:
         (block,) = tree.children
         excluded = self.many(child for child in block.children if child is not None)
         return ast.CombinationsDecl(excluded, self.span(tree))
 
-    def point_decl(self, tree: Any) -> ast.PointDecl:
+    def point_decl(self, tree: Node) -> ast.PointDecl:
         name, kind, when = tree.children
         return ast.PointDecl(self.name(name), self.name(kind), self.maybe(when), self.span(tree))
 
-    def seam(self, tree: Any) -> ast.SeamDecl:
+    def seam(self, tree: Node) -> ast.SeamDecl:
         name, block = tree.children
         sources, targets, *gates = block.children
         metrics = tuple(self.metric(item) for gate in gates for item in gate.children)
@@ -219,27 +220,25 @@ class StructureBuilder(ExprBuilder):
             self.name(name), self.names(sources), self.names(targets), metrics, self.span(tree)
         )
 
-    def metric(self, tree: Any) -> ast.Metric:
+    def metric(self, tree: Node) -> ast.Metric:
         name, op, bound = tree.children
         return ast.Metric(
             self.name(name),
-            None if op is None else str(op),
+            None if op is None else op.text,
             None if bound is None else self.number(bound),
             self.span(tree),
         )
 
-    def gate(self, tree: Any) -> ast.GateDecl:
+    def gate(self, tree: Node) -> ast.GateDecl:
         kind, on, per, block = tree.children
         metrics: list[ast.Metric] = []
         including: ast.Name | None = None
         against: tuple[ast.Name, ...] = ()
         for item in block.children:
-            if item.data == "gate_including":
-                metrics.append(
-                    ast.Metric(self.name(item.children[0]), None, None, self.span(item))
-                )
+            if item.rule == "gate_including":
+                metrics.append(ast.Metric(self.name(item.children[0]), None, None, self.span(item)))
                 including = self.name(item.children[1])
-            elif item.data == "gate_against":
+            elif item.rule == "gate_against":
                 against = self.names(item.children[1])
             else:
                 metrics.append(self.metric(item))
@@ -253,7 +252,7 @@ class StructureBuilder(ExprBuilder):
             span=self.span(tree),
         )
 
-    def qualify(self, tree: Any) -> ast.QualifyDecl:
+    def qualify(self, tree: Node) -> ast.QualifyDecl:
         form, rules = tree.children
         return ast.QualifyDecl(
             None if form is None else self.name(form.children[0]),
@@ -261,15 +260,15 @@ class StructureBuilder(ExprBuilder):
             self.span(tree),
         )
 
-    def require(self, tree: Any) -> ast.RequireDecl:
+    def require(self, tree: Node) -> ast.RequireDecl:
         return ast.RequireDecl(self.many(tree.children[0].children), self.span(tree))
 
     # ------------------------------------------------------------ reference
 
-    def reference(self, tree: Any) -> ast.ReferenceDecl:
+    def reference(self, tree: Node) -> ast.ReferenceDecl:
         return ast.ReferenceDecl(self.many(tree.children[0].children), self.span(tree))
 
-    def _definition(self, kind: str, tree: Any) -> ast.LetStmt:
+    def _definition(self, kind: str, tree: Node) -> ast.LetStmt:
         name, index, value, *conditions = tree.children
         when, otherwise = (*conditions, None)[:2]
         return ast.LetStmt(
@@ -283,19 +282,19 @@ class StructureBuilder(ExprBuilder):
             span=self.span(tree),
         )
 
-    def let(self, tree: Any) -> ast.LetStmt:
+    def let(self, tree: Node) -> ast.LetStmt:
         return self._definition("let", tree)
 
-    def yield_(self, tree: Any) -> ast.LetStmt:
+    def yield_(self, tree: Node) -> ast.LetStmt:
         return self._definition("yield", tree)
 
-    def next(self, tree: Any) -> ast.LetStmt:
+    def next(self, tree: Node) -> ast.LetStmt:
         return self._definition("next", tree)
 
-    def emit(self, tree: Any) -> ast.LetStmt:
+    def emit(self, tree: Node) -> ast.LetStmt:
         return self._definition("emit", tree)
 
-    def point(self, tree: Any) -> ast.LetStmt:
+    def point(self, tree: Node) -> ast.LetStmt:
         name, kind, value, *conditions = tree.children
         when, otherwise = (*conditions, None)[:2]
         return ast.LetStmt(
@@ -309,11 +308,11 @@ class StructureBuilder(ExprBuilder):
             span=self.span(tree),
         )
 
-    def each_stmt(self, tree: Any) -> ast.EachStmt:
+    def each_stmt(self, tree: Node) -> ast.EachStmt:
         index, block = tree.children
         return ast.EachStmt(self.name(index), self.many(block.children), self.span(tree))
 
-    def scan(self, tree: Any) -> ast.ScanStmt:
+    def scan(self, tree: Node) -> ast.ScanStmt:
         _, step, dim, over, carry, block = tree.children
         carries = () if carry is None else carry.children
         return ast.ScanStmt(

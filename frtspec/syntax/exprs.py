@@ -13,10 +13,15 @@ from typing import Any
 from frtspec.diag.source import Span
 from frtspec.syntax import ast
 from frtspec.syntax.build_base import BaseBuilder
+from frtspec.syntax.nodes import Node, Token
 
 NOT, COMPARE, SUM, NEGATION, POWER = 3, 4, 6, 8, 9
 LEVELS = {
-    **{"or": 1, "and": 2, "is": COMPARE, "??": 5, "**": POWER},
+    "or": 1,
+    "and": 2,
+    "is": COMPARE,
+    "??": 5,
+    "**": POWER,
     **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), COMPARE),
     **dict.fromkeys("+-", SUM),
     **dict.fromkeys(("*", "/", "//", "%", "@"), 7),
@@ -25,94 +30,91 @@ _INTERPOLATION = re.compile(r"\{([^{}]*)\}")
 
 
 class ExprBuilder(BaseBuilder):
-    def expr(self, tree: Any) -> ast.Expr:
+    def expr(self, tree: Node) -> ast.Expr:
         return _Fold(self, tree.children).whole()
 
-    def maybe_expr(self, node: Any) -> ast.Expr | None:
-        return None if node is None else self.build(node)
-
-    def paren(self, tree: Any) -> ast.Expr:
+    def paren(self, tree: Node) -> ast.Expr:
         inner: ast.Expr = self.build(tree.children[0])
         return inner
 
-    def tuple(self, tree: Any) -> ast.Tuple_:
+    def tuple_(self, tree: Node) -> ast.Tuple_:
         return ast.Tuple_(self.many(c for c in tree.children if c is not None), self.span(tree))
 
-    def field(self, tree: Any) -> ast.Field:
+    def field(self, tree: Node) -> ast.Field:
         base, name = tree.children
-        return ast.Field(self.build(base), ast.Name(str(name), self.span(name)), self.span(tree))
+        return ast.Field(self.build(base), ast.Name(name.text, self.span(name)), self.span(tree))
 
-    def subscript(self, tree: Any) -> ast.Index:
+    def subscript(self, tree: Node) -> ast.Index:
         base, *items = tree.children
         return ast.Index(self.build(base), self.many(items), self.span(tree))
 
-    def slice(self, tree: Any) -> ast.Slice:
+    def slice(self, tree: Node) -> ast.Slice:
         low, high = tree.children
         return ast.Slice(self.maybe(low), self.maybe(high), self.span(tree))
 
-    def ellipsis(self, tree: Any) -> ast.EllipsisItem:
+    def ellipsis(self, tree: Node) -> ast.EllipsisItem:
         return ast.EllipsisItem(self.span(tree))
 
-    def present(self, tree: Any) -> ast.Present:
+    def present(self, tree: Node) -> ast.Present:
         return ast.Present(self.name(tree.children[1]), self.span(tree))
 
     # ------------------------------------------------------------ calls
 
-    def call(self, tree: Any) -> ast.Call:
+    def call(self, tree: Node) -> ast.Call:
         func, args = tree.children
         return ast.Call(self.name(func), self.args(args), self.span(tree))
 
-    def args(self, tree: Any) -> tuple[ast.Arg, ...]:
+    def args(self, tree: Node) -> tuple[ast.Arg, ...]:
         return tuple(self._arg(child) for child in tree.children if child is not None)
 
-    def maybe_args(self, tree: Any) -> tuple[ast.Arg, ...]:
+    def maybe_args(self, tree: Node | None) -> tuple[ast.Arg, ...]:
         return () if tree is None else self.args(tree)
 
-    def _arg(self, node: Any) -> ast.Arg:
-        if getattr(node, "data", None) == "named_arg":
+    def _arg(self, node: Node | Token) -> ast.Arg:
+        if isinstance(node, Node) and node.rule == "named_arg":
             name, value = node.children
             return ast.Arg(self.build(value), self.name(name), self.span(node))
         return ast.Arg(self.build(node), None, self.span(node))
 
-    def granularity(self, tree: Any) -> ast.Granularity:
+    def granularity(self, tree: Node) -> ast.Granularity:
         _, kind, size = tree.children
         number = None if size is None else self.whole(size, "size")
         return ast.Granularity(
             self.name(kind).id, None if number is None else int(number.value), self.span(tree)
         )
 
-    def over_dim(self, tree: Any) -> ast.OverDim:
+    def over_dim(self, tree: Node) -> ast.OverDim:
         return ast.OverDim(self.name(tree.children[1]), self.span(tree))
 
-    def each_arg(self, tree: Any) -> ast.EachExpr:
+    def each_arg(self, tree: Node) -> ast.EachExpr:
         _, index, value = tree.children
         return ast.EachExpr(self.name(index), self.build(value), self.span(tree))
 
     # ------------------------------------------------------------ match
 
-    def match(self, tree: Any) -> ast.Match:
+    def match(self, tree: Node) -> ast.Match:
         _, subject, arms = tree.children
         return ast.Match(self.build(subject), self.many(arms.children), self.span(tree))
 
-    def arm(self, tree: Any) -> ast.MatchArm:
+    def arm(self, tree: Node) -> ast.MatchArm:
         pattern, value = tree.children
         return ast.MatchArm(self._pattern(pattern), self.build(value), self.span(tree))
 
-    def _pattern(self, token: Any) -> ast.Name | ast.String | ast.Number | ast.Else:
-        if str(token) == "else":
+    def _pattern(self, token: Token) -> ast.Name | ast.String | ast.Number | ast.Else:
+        if token.text == "else":
             return ast.Else(self.span(token))
         built: ast.Name | ast.String | ast.Number = self.build(token)
         return built
 
     # ------------------------------------------------------------ ranges, dims, paths
 
-    def range(self, tree: Any) -> ast.Range:
+    def range(self, tree: Node) -> ast.Range:
         low, dots, high = tree.children
-        return ast.Range(self.build(low), self.build(high), str(dots) == "..=", self.span(tree))
+        return ast.Range(self.build(low), self.build(high), dots.text == "..=", self.span(tree))
 
-    def open_range(self, tree: Any) -> ast.Range:
+    def open_range(self, tree: Node) -> ast.Range:
         low, dots = tree.children
-        if str(dots) == "..=":
+        if dots.text == "..=":
             self.report(
                 "FRT0115",
                 "an inclusive range needs an upper end",
@@ -121,17 +123,17 @@ class ExprBuilder(BaseBuilder):
             )
         return ast.Range(self.build(low), None, False, self.span(tree))
 
-    def dim_item(self, tree: Any) -> ast.DimItem:
+    def dim_item(self, tree: Node) -> ast.DimItem:
         rows, *alternatives = tree.children
         return ast.DimItem(self.many(alternatives), rows is not None, self.span(tree))
 
-    def dim_any(self, tree: Any) -> ast.DimItem:
+    def dim_any(self, tree: Node) -> ast.DimItem:
         return ast.DimItem((), False, self.span(tree))
 
-    def path_literal(self, token: Any) -> ast.HostPath:
+    def path_literal(self, token: Token) -> ast.HostPath:
         """``model.layers.{i}.mlp``, with a span for each part."""
-        text = str(token)
-        start = token.start_pos
+        text = token.text
+        start = token.start
         parts: list[ast.PathPart] = []
         at = 0
         for hit in _INTERPOLATION.finditer(text):
@@ -146,22 +148,22 @@ class ExprBuilder(BaseBuilder):
             parts.append(ast.PathPart(text[at:], None, span))
         return ast.HostPath(text, tuple(parts), self.span(token))
 
-    def maybe_path(self, token: Any) -> ast.HostPath | None:
+    def maybe_path(self, token: Token | None) -> ast.HostPath | None:
         return None if token is None else self.path_literal(token)
 
     def _interpolated(self, hit: re.Match[str], start: int) -> ast.Expr:
         """The expression in ``{…}``: names, whole numbers and ``+ - * // %``."""
-        from lark import Token
-
         items: list[Any] = []
         want_operand = True
         for part in re.finditer(r"\s*([A-Za-z_]\w*|\d+|//|[-+*%]|\S)", hit[1]):
             text, at = part[1], start + hit.start(1) + part.start(1)
             kind = "NAME" if text[0].isalpha() or text[0] == "_" else "OP"
             kind = "NUMBER" if text.isdigit() else "MINUS" if text == "-" else kind
-            if (kind in ("NAME", "NUMBER")) != want_operand or (kind == "OP" and text not in LEVELS):
+            if (kind in ("NAME", "NUMBER")) != want_operand or (
+                kind == "OP" and text not in LEVELS
+            ):
                 break
-            items.append(Token(kind, text, at, end_pos=at + len(text)))
+            items.append(Token(kind, text, at, at + len(text)))
             want_operand = not want_operand
         else:
             if items and not want_operand:
@@ -196,7 +198,7 @@ class _Fold:
         return Span(self.builder.path, start, end)
 
     def _operator(self) -> str | None:
-        return str(self.items[self.at]) if self.at < len(self.items) else None
+        return self.items[self.at].text if self.at < len(self.items) else None
 
     def _level(self, level: int) -> Folded:
         left = self._prefix(level)
@@ -215,7 +217,7 @@ class _Fold:
     def _prefix(self, level: int) -> Folded:
         item = self.items[self.at]
         self.at += 1
-        kind = getattr(item, "type", None)
+        kind = getattr(item, "kind", None)
         if kind == "NOT":
             if level > NOT:
                 self.builder.report(
@@ -230,7 +232,7 @@ class _Fold:
         else:
             span = self.builder.span(item)
             return self.builder.build(item), span.start, span.end
-        start = item.start_pos
+        start = item.start
         op = "not" if kind == "NOT" else "-"
         return ast.Unary(op, inner[0], self._span(start, inner[2])), start, inner[2]
 
@@ -250,7 +252,7 @@ class _Fold:
         return node, first[1], end
 
     def _is(self, left: Folded) -> Folded:
-        negated = getattr(self.items[self.at], "type", None) == "NOT"
+        negated = getattr(self.items[self.at], "kind", None) == "NOT"
         self.at += negated
         right = self._level(COMPARE + 1)
         span = self._span(left[1], right[2])
@@ -265,7 +267,7 @@ class _Fold:
                 help="write `axis is value` or `axis is (a, b)`; compare other things with `==`",
             )
             return ast.ErrorNode(span), left[1], right[2]
-        node: ast.Expr = ast.Is(left[0], values, span)
+        node: ast.Expr = ast.Is(left[0], tuple(v for v in values if isinstance(v, ast.Name)), span)
         if negated:
             node = ast.Unary("not", node, span)
         return node, left[1], right[2]

@@ -8,8 +8,13 @@ from frtspec.diag.diagnostic import Diagnostic, in_order
 from frtspec.diag.source import SourceFile
 from frtspec.syntax import ast
 from frtspec.syntax.build import build_file
-from frtspec.syntax.grammar import parser
+from frtspec.syntax.engine import Engine
+from frtspec.syntax.nodes import Node
+from frtspec.syntax.scanner import comments
+from frtspec.syntax.tables import tables
 from frtspec.syntax.trivia import Comment
+
+MAX_ERRORS = 20
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,21 @@ class ParseResult:
 
 def parse(source: SourceFile) -> ParseResult:
     """Parse one source file. Never raises on bad input; at most 20 syntax errors."""
-    tree = parser().parse(source.text)
-    file, found = build_file(source, tree)
-    return ParseResult(file, in_order(found), ())
+    tree, found, doubtful = _read(source)
+    file, built = build_file(source, tree, doubtful)
+    return ParseResult(file, in_order(found + built), comments(source))
+
+
+def _read(source: SourceFile) -> tuple[Node, list[Diagnostic], list[int]]:
+    """(the concrete tree, findings, offsets at which the tree holds a guess)."""
+    engine = Engine(tables(), source.text)
+    tree = engine.read()
+    if tree is not None:
+        return tree, [], []
+    from frtspec.syntax.mend import Mender  # wording and repairs: only where needed
+
+    mender = Mender(engine, source.path, MAX_ERRORS)
+    while tree is None:
+        mender.mend()
+        tree = engine.read()
+    return tree, mender.diagnostics, mender.doubtful

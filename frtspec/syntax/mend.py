@@ -1,0 +1,79 @@
+"""One syntax error after the other: find a repair or drop a member, and say what was wrong."""
+
+from __future__ import annotations
+
+from frtspec.diag.diagnostic import Diagnostic
+from frtspec.syntax import messages
+from frtspec.syntax.engine import Cell, Engine
+from frtspec.syntax.messages import Place, lexeme_here
+from frtspec.syntax.recover import HEADS, apply_repair, drop_rest, find_repair, panic
+from frtspec.syntax.scanner import indent_at
+from frtspec.syntax.tables import END
+
+DEEPEST = 64
+"""Blocks that a missing end may leave open."""
+
+
+class Mender:
+    """``mend()`` takes the engine past one error; findings gather in ``diagnostics``.
+
+    ``doubtful`` holds offsets of members that were mended by a guess.
+    """
+
+    def __init__(self, engine: Engine, path: str, limit: int) -> None:
+        self.engine = engine
+        self.path = path
+        self.limit = limit
+        self.diagnostics: list[Diagnostic] = []
+        self.doubtful: list[int] = []
+
+    def mend(self) -> None:
+        engine = self.engine
+        if len(self.diagnostics) >= self.limit:
+            self.diagnostics.append(messages.too_many(self.path, engine.at, self.limit))
+            drop_rest(engine)
+            return
+        place = Place(
+            self.path,
+            engine.text,
+            engine.cell,
+            lexeme_here(engine),
+            tuple(engine.accepts(engine.cell)),
+        )
+        if self._close_blocks(place):
+            return
+        repair = find_repair(engine)
+        if repair is not None:
+            self.diagnostics.append(messages.for_repair(place, repair))
+            apply_repair(engine, repair)
+            if repair.doubtful:
+                self.doubtful.append(repair.found.start)
+            return
+        self.diagnostics.append(messages.for_panic(place, engine.tables))
+        panic(engine)
+
+    def _close_blocks(self, place: Place) -> bool:
+        """At the end of the text or at a declaration's head in the first column: close
+        what is open, when that alone makes it right."""
+        found = place.found
+        at_head = found.text in HEADS and indent_at(place.text, found.start) == 0
+        if found.kind != "end" and not at_head:
+            return False
+        engine = self.engine
+        terminal = END if found.kind == "end" else found.text.upper()
+        cell: Cell = engine.cell
+        for _ in range(DEEPEST):
+            if engine.after(cell, terminal) is not None:
+                break
+            closed = engine.shifted(cell, "RBRACE", "}", place.found.start, width=0)
+            if closed is None:
+                return False
+            cell = closed
+        else:
+            return False
+        if cell is engine.cell:
+            return False
+        engine.cell = cell
+        engine.recent.clear()
+        self.diagnostics.append(messages.unclosed_block(self.path, place.text, found.start))
+        return True

@@ -1,0 +1,287 @@
+"""Wording of syntax errors: never a parser's word, always what to do.
+
+The tables are data (``grammar/errors.toml``). The places of the common mistakes are found
+by parsing their examples once, at the first error of a process: parser states have no
+names that would survive a change of the grammar.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from frtspec.diag.diagnostic import Diagnostic
+from frtspec.diag.source import Span
+from frtspec.resources import grammar_dir
+from frtspec.syntax.engine import Cell, Engine
+from frtspec.syntax.grammar import RESERVED
+from frtspec.syntax.nodes import Token
+from frtspec.syntax.recover import Repair, end_before
+from frtspec.syntax.scanner import Lexeme, lexeme_at, lexemes, line_indent
+from frtspec.syntax.tables import END, ERROR, Tables, tables
+
+SHOWN = 5
+"""More things than this are not listed; the block's members are named instead."""
+
+
+@cache
+def wording() -> dict[str, Any]:
+    """``grammar/errors.toml``."""
+    return tomllib.loads((grammar_dir() / "errors.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an error is: what the parser stood on, and what it met."""
+
+    path: str
+    text: str
+    cell: Cell
+    found: Lexeme
+    accepted: tuple[str, ...]
+
+
+def lexeme_here(engine: Engine) -> Lexeme:
+    """What stands at the engine's position."""
+    size = len(engine.text)
+    return lexeme_at(engine.text, engine.at) if engine.at < size else Lexeme("end", "", size, size)
+
+
+# ---------------------------------------------------------------- common mistakes
+
+
+def _key(state: int, found: Lexeme) -> tuple[int, str]:
+    return state, found.text if found.kind in ("mark", "word") else found.kind
+
+
+@cache
+def mistakes() -> dict[tuple[int, str], tuple[str, str]]:
+    """(parser state, what was met) -> (message, help)."""
+    known = {}
+    for row in wording()["mistake"]:
+        engine = Engine(tables(), row["example"])
+        assert engine.read() is None, row["example"]
+        known[_key(engine.cell[0], lexeme_here(engine))] = (row["message"], row["help"])
+    return known
+
+
+def known_mistake(place: Place) -> tuple[str, str] | None:
+    """The message and help of a common mistake, if this is one."""
+    state = place.cell[0]
+    special = mistakes().get(_key(state, place.found))
+    if special is None and place.found.kind == "word":
+        special = mistakes().get((state, "word"))
+    if special is not None:
+        return special
+    habit = wording()["habits"].get(place.found.text)
+    return None if habit is None else (habit["message"], habit["help"])
+
+
+# ---------------------------------------------------------------- words
+
+
+def shown(found: Lexeme) -> str:
+    """A lexeme as a message names it."""
+    if found.kind == "end":
+        return "the end of the file"
+    if found.kind in ("docstring", "open_docstring"):
+        return "a docstring"
+    text = found.text if len(found.text) <= 40 else f"{found.text[:39]}…"
+    if found.kind == "other" and not text.isprintable():
+        return f"the character U+{ord(text[0]):04X}"
+    return f"`{text}`"
+
+
+def expected(place: Place, table: Tables) -> str | None:
+    """``expected a name or `[` ``, or None when that would be a long list."""
+    words = wording()["words"]
+    wanted: dict[str, None] = {}
+    left = [t for t in place.accepted if t != ERROR]
+    for group, members in wording()["groups"].items():
+        if len(set(left) & set(members)) > 1:
+            wanted[group] = None
+            left = [t for t in left if t not in members]
+    for terminal in left:
+        name = "END" if terminal == END else terminal
+        wanted[words.get(name) or f"`{table.marks[terminal]}`"] = None
+    if not 0 < len(wanted) <= SHOWN:
+        return None
+    *most, last = wanted
+    return f"expected {', '.join(most)} or {last}" if most else f"expected {last}"
+
+
+def opened_by(cell: Cell) -> str | None:
+    """The keyword of the innermost open block."""
+    below: Any = cell
+    inside = False
+    while below is not None:
+        value = below[1]
+        if inside and isinstance(value, Token) and value.text in wording()["blocks"]:
+            return value.text
+        inside = inside or (isinstance(value, Token) and value.kind == "LBRACE")
+        below = below[2]
+    return None
+
+
+# ---------------------------------------------------------------- diagnostics
+
+
+def for_repair(place: Place, repair: Repair) -> Diagnostic:
+    """What to say about a mistake that a repair explains."""
+    found = repair.found
+    span = Span(place.path, found.start, max(found.end, found.start + 1))
+    special = known_mistake(place) if found.start == place.found.start else None
+    if repair.kind == "name":
+        return Diagnostic(
+            "FRT0106",
+            f"`{found.text}` is a word of the language and can't be a name",
+            span,
+            help=f"call it `{found.text}_` or another name",
+        )
+    if repair.kind == "close_text":
+        return _unclosed_text(place.path, found)
+    if special is not None:
+        return Diagnostic("FRT0101", special[0], span, help=special[1])
+    if repair.kind == "spell":
+        return Diagnostic(
+            "FRT0102",
+            f"{shown(found)} is not expected here",
+            span,
+            help=f"did you mean `{repair.word}`?",
+        )
+    if repair.kind == "insert":
+        return _missing(place, repair)
+    if repair.kind == "exchange":
+        return Diagnostic(
+            "FRT0105",
+            f"expected `{repair.word}`, found {shown(found)}",
+            span,
+            help=f"write `{repair.word}` instead",
+        )
+    return Diagnostic("FRT0105", f"{shown(found)} is not expected here", span, help="remove it")
+
+
+def _missing(place: Place, repair: Repair) -> Diagnostic:
+    found = repair.found
+    end = end_before(place.text, found.start)
+    span = Span(place.path, max(end - 1, 0), end)
+    if repair.word == "}" and repair.terminal == "RBRACE":
+        return unclosed_block(place.path, place.text, found.start)
+    words = wording()["words"]
+    what = words.get(repair.terminal or "", f"`{repair.word}`")
+    before = "" if found.kind == "end" else f" before {shown(found)}"
+    if what.startswith("`"):
+        help_text = f"add {what}{before}"
+        return Diagnostic("FRT0104", f"{what} is missing{before}", span, help=help_text)
+    span = Span(place.path, found.start, max(found.end, found.start + 1))
+    return Diagnostic("FRT0104", f"{what} is missing{before}", span, help=f"add {what}")
+
+
+def _unclosed_text(path: str, found: Lexeme) -> Diagnostic:
+    if found.kind == "quoted":
+        return Diagnostic(
+            "FRT0108",
+            "a text stands in double quotes",
+            Span(path, found.start, found.end),
+            help='write "…"',
+        )
+    return Diagnostic(
+        "FRT0108",
+        "this text has no closing quote",
+        Span(path, found.start, found.start + 1),
+        help='close it with `"` on the same line',
+    )
+
+
+def unclosed_block(path: str, text: str, at: int) -> Diagnostic:
+    """A missing ``}``, placed where the indentation says that the block ends."""
+    opener, end = _find_unclosed(text, at)
+    end = end_before(text, end)
+    notes: tuple[tuple[Span | None, str], ...] = ()
+    if opener is not None:
+        notes = ((Span(path, opener, opener + 1), "the block is opened here"),)
+    return Diagnostic(
+        "FRT0103",
+        "a block is not closed",
+        Span(path, max(end - 1, 0), end),
+        notes=notes,
+        help="add `}`",
+    )
+
+
+def _find_unclosed(text: str, at: int) -> tuple[int | None, int]:
+    """(the opening brace that most likely lacks its end, where that end should be)."""
+    stack: list[tuple[int, int]] = []
+    for found in lexemes(text):
+        if found.start >= at:
+            break
+        if found.text == "{":
+            stack.append((found.start, line_indent(text, found.start)))
+        elif found.text == "}" and stack:
+            indent = line_indent(text, found.start)
+            first = text[text.rfind("\n", 0, found.start) + 1 : found.start].strip() == ""
+            if first and indent < stack[-1][1]:
+                return stack[-1][0], found.start
+            stack.pop()
+    return (stack[-1][0] if stack else None), at
+
+
+def for_panic(place: Place, table: Tables) -> Diagnostic:
+    """What to say where no repair explains the error."""
+    found = place.found
+    span = Span(place.path, found.start, max(found.end, found.start + 1))
+    if found.kind == "end":
+        span = Span(place.path, max(len(place.text) - 1, 0), len(place.text))
+    special = known_mistake(place)
+    if special is not None:
+        return Diagnostic("FRT0101", special[0], span, help=special[1])
+    if found.kind == "open_docstring":
+        return Diagnostic(
+            "FRT0108",
+            "this docstring has no end",
+            Span(place.path, found.start, found.start + 3),
+            help='close it with `"""`',
+        )
+    if found.kind in ("open_string", "quoted"):
+        return _unclosed_text(place.path, found)
+    if found.kind == "other":
+        return Diagnostic(
+            "FRT0109", f"{shown(found)} is not part of the language", span, help="remove it"
+        )
+    if found.text in RESERVED and "NAME" in place.accepted:
+        return Diagnostic(
+            "FRT0106",
+            f"`{found.text}` is a word of the language and can't be a name",
+            span,
+            help=f"call it `{found.text}_` or another name",
+        )
+    wanted = expected(place, table)
+    block = opened_by(place.cell)
+    message = f"{shown(found)} is not expected here"
+    if wanted:
+        return Diagnostic("FRT0101", message, span, help=wanted)
+    if block:
+        return Diagnostic("FRT0101", message, span, help=wording()["blocks"][block])
+    return Diagnostic(
+        "FRT0101",
+        message,
+        span,
+        help="a file holds structure, pipeline, impl, scheme, auto and binding declarations",
+    )
+
+
+def too_many(path: str, at: int, limit: int) -> Diagnostic:
+    return Diagnostic(
+        "FRT0112",
+        f"more than {limit} syntax errors; the rest of the file was not read",
+        Span(path, at, at + 1),
+        help="mend the errors above first",
+    )
+
+
+def words_of(terminals: Iterable[str]) -> set[str]:
+    """The terminals that the tables above give a word to (for the tests)."""
+    return set(terminals) & set(wording()["words"])
