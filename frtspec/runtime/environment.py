@@ -52,3 +52,11 @@ def _device(device: torch.device) -> dict[str, Any]:
         "memory_bytes": properties.total_memory,
         "multiprocessors": properties.multi_processor_count,
     }
+
+
+def device_is_lost(error: BaseException) -> bool:
+    """Whether the error is sticky: nothing runs on the device after it."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return False
+    sticky: type | tuple[()] = getattr(torch, "AcceleratorError", ())
+    return isinstance(error, sticky) or "CUDA error" in str(error)

@@ -14,14 +14,18 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
+
+from frtspec.runtime.environment import device_is_lost
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 MIN_ROUNDS = 3
 """Fewer rounds give no interval to speak of."""
+
+UNAVAILABLE = "baseline_unavailable: attach times the host in the eager form only"
 
 Clock = Callable[[], float]
 
@@ -104,13 +108,28 @@ def measure(
     iters: int = 10,
     min_speedup: float = 1.02,
     clock: Clock = time.perf_counter,
+    baselines: Sequence[str] = (),
     seed: int = 0,
 ) -> Latency:
     """Times both arms, ``rounds`` times two legs of ``iters`` calls each.
 
-    ``clock`` returns seconds and must wait for queued work. Each leg has one call
-    that isn't timed. Whatever an arm raises passes through.
+    clock       seconds; must wait for queued work
+    baselines   other arms that the specs name: reported as what they are, unavailable
+
+    Each leg has one call that isn't timed. What the treated arm raises passes through;
+    a base arm that raises leaves nothing to compare with.
     """
+    arms = {base.name: "timed", **dict.fromkeys(baselines, UNAVAILABLE)}
+    try:
+        base.enter()
+        base.call()
+    except Exception as error:  # kept whole, as the reason
+        if device_is_lost(error):
+            raise
+        arms[base.name] = f"raised {type(error).__name__}: {error}"
+        return Latency(
+            "baseline_unavailable", f"{base.name} {arms[base.name]}", baselines=arms
+        )
     first = random.Random(seed).randrange(2)
     legs: dict[str, list[float]] = {base.name: [], treated.name: []}
     ratios = []
@@ -123,7 +142,8 @@ def measure(
             spent[arm.name] += leg
         ratios.append(_over(spent[base.name], spent[treated.name]))
     again = [_leg(base, iters, clock) for _ in range(2)]
-    return _judge(legs[base.name], legs[treated.name], again, ratios, iters, min_speedup, seed)
+    result = _judge(legs[base.name], legs[treated.name], again, ratios, iters, min_speedup, seed)
+    return replace(result, baselines=arms)
 
 
 def _leg(arm: Arm, iters: int, clock: Clock) -> float:

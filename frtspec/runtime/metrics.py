@@ -45,6 +45,22 @@ DISTRIBUTION_METRICS = (
 )
 KINDS = {"values": VALUE_METRICS, "distribution": DISTRIBUTION_METRICS}
 
+
+@dataclass(frozen=True)
+class Band:
+    """What decides for one kind of output: ``pass`` from ``good``, ``warn`` from ``warn``,
+    ``low`` below. A band never refuses."""
+
+    metric: str
+    good: float
+    warn: float
+
+
+BANDS = {
+    "values": Band("cosine", 0.999, 0.995),
+    "distribution": Band("top1_agreement", 0.95, 0.85),
+}
+
 _CHUNK = 1 << 22
 """Elements of logits compared at a time, so that float64 copies stay small."""
 

@@ -86,10 +86,11 @@ def test_linear_drift_cancels_inside_a_round():
 def test_rounds_are_mirrored_and_alternate():
     bench = Bench(1e-3, 1e-3)
     bench.measure(rounds=2, iters=1)
-    first, second = bench.order[:4], bench.order[4:8]
+    assert bench.order[0] == "base", "one call shows that there is a baseline"
+    first, second = bench.order[1:5], bench.order[5:9]
     assert first[0] == first[3] != first[1] == first[2]
     assert second == [first[1], first[0], first[0], first[1]]
-    assert bench.order[8:] == ["base", "base"], "the baseline is timed again at the end"
+    assert bench.order[9:] == ["base", "base"], "the baseline is timed again at the end"
 
 
 def test_a_baseline_that_got_faster_takes_the_win_away():
@@ -102,7 +103,7 @@ def test_a_baseline_that_got_faster_takes_the_win_away():
         nonlocal legs
         legs += 1
         base.enter()
-        if legs > 10:
+        if legs > 11:
             bench.costs["base"] = 1e-3
 
     slowed = latency.Arm("base", enter, base.call)
@@ -130,6 +131,19 @@ def test_an_arm_that_raises_passes_its_exception_on():
             latency.Arm("base", lambda: None, lambda: None),
             latency.Arm("treated", lambda: None, broken),
         )
+
+
+def test_a_base_arm_that_raises_is_no_baseline():
+    def consumed() -> None:
+        raise RuntimeError("weights were consumed")
+
+    result = latency.measure(
+        latency.Arm("host", lambda: None, consumed),
+        latency.Arm("attached", lambda: None, lambda: None),
+        baselines=["torch_compile"],
+    )
+    assert result.verdict == "baseline_unavailable" and "weights were consumed" in result.reason
+    assert result.baselines["torch_compile"].startswith("baseline_unavailable")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,182 @@
+"""The two doors: ``attach`` judges before it activates, ``build`` binds without judging.
+
+Both run the untouched host first, and change nothing on it before the one
+transaction that activates. Whatever fails puts everything back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from frtspec.runtime import document, receipt, swap
+from frtspec.runtime.coverage import coverage
+from frtspec.runtime.environment import environment
+from frtspec.runtime.judge import judge
+from frtspec.runtime.options import Options
+from frtspec.runtime.plan import Plan
+from frtspec.runtime.precision import precision_spec
+from frtspec.runtime.records import SeatRecord
+from frtspec.runtime.session import Session, isolated
+from frtspec.runtime.spec import HostBinding
+from frtspec.runtime.watch import Watch
+
+if TYPE_CHECKING:
+    from frtspec.runtime.swap import Attachment
+
+Forward = Callable[..., Any] | Sequence[Callable[[], Any]]
+
+
+def attach(
+    binding: HostBinding,
+    model: nn.Module,
+    forward: Forward,
+    *,
+    scheme: str = "auto",
+    structures: Sequence[str] | None = None,
+    observations: Iterable[Any] | None = None,
+    held_out: Any = None,
+    percentile: float = 99.9,
+    max_samples: int | None = None,
+    floors: Mapping[str, float] | None = None,
+    min_speedup: float = 1.02,
+    rounds: int = 5,
+    iters: int = 10,
+    on_guard_fail: str = "fallback",
+    rungs: Sequence[str] | None = None,
+    latency: str = "auto",
+) -> Plan:
+    """Find the seats, calibrate, gate, and activate what holds.
+
+    model          the host, in eval mode; nothing on it changes before activation
+    forward        runs the host once: ``forward()``, ``forward(obs)`` with
+                   ``observations``, or a list of thunks, one a sample
+    scheme         a quantisation scheme by name, or "auto" by device
+    structures     names of structures (or ``structure.seam``) to attach; None: all
+    observations   what to calibrate on; any iterable, pulled one at a time
+    held_out       samples to judge on, in the same three forms; without them the
+                   gates run on calibration samples and say ``fit residual``
+    percentile     across samples, of each sample's largest magnitude
+    max_samples    at most this many samples are pulled from either stream
+    floors         metric -> number that the host's output must meet
+    min_speedup    a unit whose gain is not surely this large is kept
+    rounds, iters  of the latency gate: rounds of four legs, calls a leg
+    on_guard_fail  "fallback" to the host's module, or "raise"
+    rungs          only these kinds of rung: hub, local, torch, emulate (the last runs
+                   only when named here)
+    latency        "auto", or "skip" to activate on accuracy alone
+
+    Returns a Plan, also when nothing is bound. Raises Refusal when the host as a whole
+    is not one that can be attached: wrong class or version, training mode, options that
+    make no sense, no samples, an output that can't be judged.
+    """
+    options = Options.of(
+        scheme=scheme,
+        structures=structures,
+        percentile=percentile,
+        max_samples=max_samples,
+        floors=floors,
+        min_speedup=min_speedup,
+        rounds=rounds,
+        iters=iters,
+        on_guard_fail=on_guard_fail,
+        rungs=rungs,
+        latency=latency,
+    )
+    session = Session.open(binding, model, forward, observations, held_out, options)
+    chosen: list[SeatRecord] = []
+    if session.open_records():
+        session.run_untouched()
+        session.calibrate(judge=True)
+        session.check_references()
+        session.bind()
+        session.judge_seats()
+        chosen = judge(session)
+    return _activate(session, chosen, "attach")
+
+
+def build(
+    binding: HostBinding,
+    model: nn.Module,
+    forward: Forward,
+    *,
+    scheme: str = "auto",
+    structures: Sequence[str] | None = None,
+    observations: Iterable[Any] | None = None,
+    percentile: float = 99.9,
+    max_samples: int | None = None,
+    on_guard_fail: str = "fallback",
+    rungs: Sequence[str] | None = None,
+) -> Plan:
+    """Calibrate and bind without judging: every seat that binds is active.
+
+    No gate decides and nothing is compared with the untouched host; the plan and its
+    receipt say so. Options and errors are those of ``attach``.
+    """
+    options = Options.of(
+        scheme=scheme,
+        structures=structures,
+        percentile=percentile,
+        max_samples=max_samples,
+        on_guard_fail=on_guard_fail,
+        rungs=rungs,
+        latency="skip",
+    )
+    session = Session.open(binding, model, forward, observations, None, options)
+    if session.open_records():
+        session.calibrate(judge=False)
+        session.bind()
+    return _activate(session, session.open_records(), "build")
+
+
+def _activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan:
+    """One transaction; from here on any error puts the host back before it passes."""
+    watch = Watch(session.model, chosen)
+    attachment: Attachment | None = None
+    try:
+        with isolated(chosen, "activating"):
+            if chosen:
+                attachment = swap.activate(
+                    session.model, [r.bound for r in chosen if r.bound is not None]
+                )
+            for record in chosen:
+                record.bind(_why(record, door))
+        return _plan(session, door, attachment, watch)
+    except BaseException:
+        if attachment is not None:
+            attachment.detach()
+        raise
+
+
+def _why(record: SeatRecord, door: str) -> str:
+    if door == "build":
+        return "bound without judging"
+    result = record.gate("boundary", "seam")
+    return f"{result.gate} gate: {result.reason}" if result is not None else "no gate ran"
+
+
+def _plan(
+    session: Session, door: str, attachment: Attachment | None, watch: Watch
+) -> Plan:
+    plan = Plan(
+        door=door,
+        binding=session.binding,
+        model=session.model,
+        options=session.options,
+        scheme=session.scheme,
+        environment=environment(session.device, session.binding.package),
+        seats=tuple(session.records),
+        units=tuple(session.units),
+        unions=tuple(session.unions),
+        noise=session.noise,
+        output_kind=session.untouched.kind,
+        calibration=session.calibration,
+        coverage=coverage(session.parameters, session.records),
+        precision_spec=precision_spec(session.parameters, session.records, session.calibration),
+        attachment=attachment,
+        watch=watch,
+    )
+    plan.receipt = receipt.seal(document.document(plan))
+    return plan

@@ -1,0 +1,285 @@
+"""A plan in words: every seat in one state, with its whole reason and its figures.
+
+The content is made once, as headings, rows and lines; it is printed as plain text,
+or as a table with colours where standard output is a terminal.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from frtspec.runtime.gates import GateResult
+from frtspec.runtime.records import STATES, SeatRecord, UnitRecord
+
+if TYPE_CHECKING:
+    from frtspec.runtime.plan import Plan
+
+HEADINGS = ("state", "seat", "structure", "form", "boundary", "seam", "why")
+COLOURS = {"bound": "green", "kept": "cyan", "refused": "yellow", "failed": "red"}
+
+_NUMBERED = re.compile(r"(.*)\[(\d+)\]$")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: cells as in ``HEADINGS``, and what to do about it."""
+
+    cells: tuple[str, ...]
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    head: tuple[str, ...]
+    rows: tuple[Row, ...]
+    tail: tuple[str, ...]
+
+
+def explain(plan: Plan) -> str:
+    """The explanation as text, with a drawn table when standard output is a terminal."""
+    explanation = explanation_of(plan)
+    return drawn(explanation) if sys.stdout.isatty() else plain(explanation)
+
+
+def explanation_of(plan: Plan) -> Explanation:
+    return Explanation(tuple(_head(plan)), tuple(_rows(plan)), tuple(_tail(plan)))
+
+
+# ---------------------------------------------------------------- content
+
+
+def _head(plan: Plan) -> Iterable[str]:
+    total, counts = len(plan.seats), plan.counts
+    rest = ", ".join(f"{counts[state]} {state}" for state in STATES[1:])
+    yield (
+        f"{plan.binding.name} on {type(plan.model).__name__}: "
+        f"{counts['bound']} of {total} seats bound, {rest}"
+    )
+    asked = "" if plan.options.scheme == plan.scheme.name else f" ({plan.options.scheme})"
+    judged = "" if plan.door == "attach" else "; bound without judging, no gate decided"
+    yield f"scheme {plan.scheme.name}{asked}{judged}"
+    if plan.calibration is not None:
+        c = plan.calibration
+        yield f"calibration: {c.samples} samples, {c.method}"
+        yield from (f"  note: {line}" for line in c.diagnostics)
+    if plan.noise is not None:
+        yield plan.noise.note
+    for unit in (*plan.units, *plan.unions):
+        yield from _unit(unit)
+
+
+def _unit(unit: UnitRecord) -> Iterable[str]:
+    kind = "union" if " + " in unit.name else "unit"
+    yield f"{kind} {unit.name} ({len(unit.seats)} seats): {unit.verdict}, {unit.reason}"
+    if unit.host is not None:
+        yield f"  host gate: {unit.host.verdict} [{unit.host.label}] {figures(unit.host)}"
+    if unit.latency is not None:
+        yield f"  speed: {unit.latency.verdict}, {unit.latency.reason}"
+
+
+def _rows(plan: Plan) -> list[Row]:
+    """Bound and kept seats in host order, then what was refused, the worst first."""
+    rows: list[Row] = []
+    for state in STATES:
+        records = [record for record in plan.seats if record.state == state]
+        if state == "refused":
+            records.sort(key=_severity)
+        for group in _alike(records) if state == "kept" else ([record] for record in records):
+            rows.append(_row(group))
+    return rows
+
+
+def _row(group: Sequence[SeatRecord]) -> Row:
+    record = group[0]
+    code = f" [{record.code}]" if record.code else ""
+    cells = (
+        record.state,
+        names(record.name for record in group),
+        record.seat.target,
+        record.form,
+        _cosine(record.gate("boundary")),
+        _seam_cosine(record),
+        record.reason + code,
+    )
+    return Row(cells, record.fix)
+
+
+def _severity(record: SeatRecord) -> float:
+    """Saturated seats come first, the one furthest past its range on top."""
+    result = record.gate("saturation")
+    past = result is not None and result.verdict == "fail"
+    return -max(result.metrics.values()) if past and result is not None else 0.0
+
+
+def _alike(records: Iterable[SeatRecord]) -> list[list[SeatRecord]]:
+    """Seats that would print the same line but for their name."""
+    groups: dict[tuple[str, ...], list[SeatRecord]] = {}
+    for record in records:
+        family = _NUMBERED.sub(r"\1", record.name)
+        key = (family, record.seat.target, record.form, record.code, record.reason)
+        groups.setdefault(key, []).append(record)
+    return list(groups.values())
+
+
+def names(seats: Iterable[str]) -> str:
+    """Seat names with runs of numbers drawn together: ``ffn[0..3], ffn[7]``."""
+    found: list[str] = []
+    run: tuple[str, int, int] | None = None
+    for name in (*seats, ""):
+        match = _NUMBERED.match(name)
+        if run and match and match[1] == run[0] and int(match[2]) == run[2] + 1:
+            run = (run[0], run[1], run[2] + 1)
+            continue
+        if run:
+            first, last = run[1], run[2]
+            found.append(f"{run[0]}[{first}]" if first == last else f"{run[0]}[{first}..{last}]")
+        run = (match[1], int(match[2]), int(match[2])) if match else None
+        if name and not match:
+            found.append(name)
+    return ", ".join(found)
+
+
+def _cosine(result: GateResult | None) -> str:
+    if result is None or "cosine" not in result.metrics:
+        return "" if result is None else result.verdict
+    return f"{result.metrics['cosine']:.6f}"
+
+
+def _seam_cosine(record: SeatRecord) -> str:
+    seam = record.gate("seam")
+    if seam is not None:
+        return _cosine(seam)
+    boundary = record.gate("boundary")
+    bare = boundary.also.get("seam", {}) if boundary is not None else {}
+    return f"{bare['cosine']:.6f}" if "cosine" in bare else ""
+
+
+def _tail(plan: Plan) -> Iterable[str]:
+    yield from _fell_through(plan)
+    cover = plan.coverage
+    if cover.total:
+        share, left = cover.share, 1 - cover.share
+        yield (
+            f"bound seats hold {share:.1%} of the host's {cover.total:,} parameters; "
+            f"{left:.1%} stays on the host"
+        )
+        largest = ", ".join(f"{path} {size / cover.total:.1%}" for path, size in cover.rest[:5])
+        more = f", and {len(cover.rest) - 5} smaller ones" if len(cover.rest) > 5 else ""
+        if largest:
+            yield f"  on the host: {largest}{more}"
+        yield (
+            f"  by parameters, even seats that cost nothing would leave {left:.1%} of the "
+            "host's weight traffic"
+        )
+    added = sum(r.bound.bytes_added for r in plan.seats if r.state == "bound" and r.bound)
+    if added:
+        yield f"packs add {added / 2**20:.1f} MiB; the host's own weights stay resident"
+
+
+def _fell_through(plan: Plan) -> Iterable[str]:
+    """Rungs that bound seats could not run on, each reason once, whole."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for record in plan.seats:
+        for row in record.bound.trail if record.bound is not None else ():
+            if row.code:
+                found.setdefault((row.what, row.code, row.reason), []).append(record.name)
+    for (what, code, reason), seats in found.items():
+        yield f"not on {what}: {reason} [{code}] ({names(seats)})"
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def plain(explanation: Explanation) -> str:
+    """Aligned text. The last column is as long as it is: nothing is cut."""
+    table = [HEADINGS, *(row.cells for row in explanation.rows)]
+    used = [c for c in range(len(HEADINGS)) if any(cells[c] for cells in table[1:])]
+    widths = {c: max(len(cells[c]) for cells in table) for c in used}
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(cells[c].ljust(widths[c]) for c in used).rstrip()
+
+    lines = [*explanation.head, ""]
+    if explanation.rows:
+        lines.append(line(HEADINGS))
+    for row in explanation.rows:
+        lines.append(line(row.cells))
+        if row.fix:
+            lines.append(f"  what to do: {row.fix}")
+    return "\n".join([*lines, "", *explanation.tail]).rstrip() + "\n"
+
+
+def drawn(explanation: Explanation) -> str:
+    """The same with a drawn table, for a terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    width = max(80, shutil.get_terminal_size((120, 40)).columns)
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False)
+    for text in explanation.head:
+        console.print(Text(text))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    used = [c for c in range(len(HEADINGS)) if any(row.cells[c] for row in explanation.rows)]
+    for c in used:
+        table.add_column(HEADINGS[c], overflow="fold")
+    for row in explanation.rows:
+        why = row.cells[-1] + (f"\nwhat to do: {row.fix}" if row.fix else "")
+        cells = [Text(cell) for cell in (*row.cells[:-1], why)]
+        cells[0].stylize(COLOURS[row.cells[0]])
+        table.add_row(*(cells[c] for c in used))
+    console.print(table)
+    for text in explanation.tail:
+        console.print(Text(text))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+# ---------------------------------------------------------------- figures
+
+
+def report(plan: Plan) -> str:
+    """Every gate of every seat and unit, with figures and bounds, as text."""
+    lines = []
+    for record in plan.seats:
+        lines.append(f"{record.name}  {record.seat.target}  {record.state}  {record.form}".rstrip())
+        for result in record.gates:
+            lines += _gate_lines(result)
+    for unit in (*plan.units, *plan.unions):
+        lines.append(f"{unit.name}  {unit.verdict}")
+        if unit.host is not None:
+            lines += _gate_lines(unit.host)
+        if unit.latency is not None:
+            lines.append(f"  speed      {unit.latency.verdict}: {unit.latency.reason}")
+    if plan.noise is not None:
+        lines.append(plan.noise.note)
+    return "\n".join(lines) + "\n"
+
+
+def _gate_lines(result: GateResult) -> list[str]:
+    label = f" [{result.label}]" if result.label else ""
+    lines = [f"  {result.gate:<10} {result.verdict}{label}: {result.reason}"]
+    measured = figures(result)
+    if measured:
+        lines.append(f"             {measured}")
+    for name, values in result.also.items():
+        shown = ", ".join(f"{metric} {value:.6g}" for metric, value in values.items())
+        lines.append(f"             {name}: {shown}")
+    lines += [f"             {note}" for note in result.notes]
+    return lines
+
+
+def figures(result: GateResult) -> str:
+    """``cosine 0.99991 (>= 0.999), max_abs 0.012``."""
+    bounds = {b.metric: f" ({b.op} {b.value:g})" for b in result.bounds if b.op is not None}
+    return ", ".join(
+        f"{name} {value:.6g}{bounds.get(name, '')}" for name, value in result.metrics.items()
+    )

@@ -1,0 +1,332 @@
+"""The gates, kept apart because each answers another question.
+
+    reference   does the structure, with the host's own weights, compute what the host
+                computes here? (else the seat is not what its binding says it is)
+    saturation  did calibration see the range that the judged samples use?
+    parity      does the bound rung do the arithmetic its impl states?
+    boundary    is that arithmetic close enough, over the structure's full boundary?
+    host        what does the whole host lose?
+
+A gate returns a ``GateResult`` and changes nothing. A NaN or an Inf on either side
+is the verdict ``failed``: there is no number to hold against a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from frtspec.runtime import metrics
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.reference import Pair, SeatReference, named, on_rows
+from frtspec.runtime.spec import Bound, Seat
+
+if TYPE_CHECKING:
+    from frtspec.runtime.capture import SeatCapture
+    from frtspec.runtime.ladder import BoundSeat
+    from frtspec.runtime.observe import Observation
+
+SATURATION_RATIO = 1.8
+"""How far past its calibrated amax a point may go before its seat is refused.
+
+A static scale clips whatever lies past the calibrated amax, so the peak of a point
+seen at r times that amax keeps 1/r of itself. Disjoint samples of one distribution
+already differ by up to 1.56 (the largest of 96 pairs measured over two language
+models, 2,048 tokens each); a calibration that never saw a kind of token differs by
+1.94 and far more. 1.8 lies between, where the peak loses 44% of itself: past
+sampling noise, and short of the factor 2 that is one whole bit of range.
+"""
+
+@dataclass(frozen=True)
+class GateResult:
+    """One gate's answer.
+
+    verdict   pass, warn, low, fail (a bound is missed), failed (nothing can be
+              measured) or not_applicable
+    metrics   what was measured; ``bounds`` what it was held against
+    also      further measurements that were not judged, by name
+    label     which samples: ``held-out`` or ``fit residual``
+    """
+
+    gate: str
+    verdict: str
+    reason: str
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    bounds: tuple[Bound, ...] = ()
+    also: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict in ("pass", "warn", "low", "not_applicable")
+
+
+# ---------------------------------------------------------------- reference
+
+
+def reference_agreement(reference: SeatReference, captures: Sequence[SeatCapture]) -> GateResult:
+    """The structure's reference with the host's weights against what the host computed.
+
+    Compared where a mistake can't hide behind a residual: at the seat's outputs, at
+    the seat's inputs and at the boundary, each relative to its own size (rel_l2).
+    """
+    values: dict[str, metrics.Values] = {}
+    tolerance: dict[str, float] = {}
+    for capture in captures:
+        for pair in reference.agreement(capture):
+            values.setdefault(pair.what, metrics.Values()).add(
+                {pair.what: pair.host}, {pair.what: pair.reference}
+            )
+            tolerance.setdefault(pair.what, agreement_tolerance(pair))
+    scores = {what: found.scores() for what, found in values.items()}
+    also = {what: found.metrics for what, found in scores.items()}
+    unmeasured = [found.broken for found in scores.values() if found.broken]
+    if unmeasured or not scores:
+        reason = "; ".join(unmeasured) or "no call of the host was captured"
+        return GateResult("reference", "failed", reason, also=also)
+    distance = {what: found.metrics["rel_l2"] for what, found in scores.items()}
+    bounds = tuple(Bound(what, "<=", tolerance[what]) for what in distance)
+    missed = [
+        f"{bound.metric} is {distance[bound.metric]:.3g} away (rel_l2), {bound.value:.3g} is allowed"
+        for bound in bounds
+        if not metrics.meets(distance[bound.metric], bound)
+    ]
+    if missed:
+        return GateResult("reference", "fail", "; ".join(missed), distance, bounds, also)
+    reason = f"host and reference agree at {', '.join(distance)}"
+    return GateResult("reference", "pass", reason, distance, bounds, also)
+
+
+def agreement_tolerance(pair: Pair) -> float:
+    """Largest rel_l2 between a host and the right reference.
+
+    With no matrix product in between, both round the same numbers in the same order
+    and hardly a bit differs; a wrong order of rounding would show as a fifth of eps.
+    So: eps/16, at least 1e-5 for sums over a row. Behind a product, sums in another
+    order flip last bits: 2 eps, at least 2e-5 (2e-3 where float32 products are TF32).
+    """
+    eps = max(torch.finfo(pair.host.dtype).eps, torch.finfo(pair.reference.dtype).eps)
+    if not pair.contracted:
+        return max(eps / 16, 1e-5)
+    tf32 = pair.host.is_cuda and torch.get_float32_matmul_precision() != "highest"
+    return max(2 * eps, 2e-3 if tf32 else 2e-5)
+
+
+# ---------------------------------------------------------------- saturation
+
+
+def saturation(
+    seat: Seat, points: Iterable[str], calibrated: Observation, seen: Observation
+) -> GateResult:
+    """The amax of the judged samples against the calibrated one, at each static point.
+
+    ``metrics`` holds the ratio for each point, ``also`` both amax values.
+    """
+    ratios: dict[str, float] = {}
+    also: dict[str, dict[str, float]] = {}
+    for point in dict.fromkeys(points):
+        limit, peak = calibrated.amax(seat.name, point), max(seen.per_sample(seat.name, point))
+        ratios[point] = peak / limit
+        also[point] = {"calibrated_amax": limit, "seen_amax": peak}
+    if not ratios:
+        return GateResult("saturation", "not_applicable", "no point here has a static scale")
+    bounds = tuple(Bound(point, "<=", SATURATION_RATIO) for point in ratios)
+    texts = {
+        point: f"{point} reaches {also[point]['seen_amax']:.6g},"
+        f" {ratio:.3g} times the calibrated {also[point]['calibrated_amax']:.6g}"
+        for point, ratio in sorted(ratios.items(), key=lambda item: -item[1])
+    }
+    past = [text for point, text in texts.items() if not ratios[point] <= SATURATION_RATIO]
+    verdict = "fail" if past else "pass"
+    return GateResult(
+        "saturation", verdict, "; ".join(past or texts.values()), ratios, bounds, also
+    )
+
+
+# ---------------------------------------------------------------- parity and boundary
+
+
+def parity_bound(k: int) -> float:
+    """Largest rel_l2 of a rung from the emulation of its own impl.
+
+    ``2**-7 + sqrt(K) * 2**-23``: one bfloat16 step for what is stored (and for the
+    few codes that such a step flips in a format behind it), and float32 sums of K
+    products in another order. A scale that is off by 2 in one block of 10,000 exceeds it.
+    """
+    return 2.0**-7 + math.sqrt(k) * 2.0**-23
+
+
+def kernel_parity(
+    bound: BoundSeat, reference: SeatReference, captures: Sequence[SeatCapture]
+) -> GateResult:
+    """The bound rung against ``run_emulate``, on the inputs that the seat really gets."""
+    if bound.rung.kind == "emulate":
+        reason = "the emulate rung is what other rungs are held against"
+        return GateResult("parity", "not_applicable", reason)
+    emulate, rung = on_rows(bound.impl, "run_emulate"), on_rows(bound.impl, bound.rung.run)
+    values = metrics.Values()
+    outputs = bound.seat.structure.outputs
+    for capture in captures:
+        inputs = reference.seam_inputs(capture)
+        values.add(named(outputs, emulate(*inputs)), named(outputs, rung(*inputs)))
+    k = reference.contraction()
+    bounds = (Bound("rel_l2", "<=", parity_bound(k)),)
+    return _judged("parity", values.scores(), bounds, notes=(f"K = {k}",))
+
+
+def boundary(
+    bound: BoundSeat, reference: SeatReference, captures: Sequence[SeatCapture], *, label: str = ""
+) -> GateResult:
+    """The impl against the structure's reference, the structure's own threshold.
+
+    Judged over the full boundary, residual included; the bare seam is measured and
+    shown in ``also``. Where the host has no such boundary the seam's own gate judges
+    and the result's name is ``seam``.
+    """
+    run = on_rows(bound.impl, bound.rung.run)
+    full, seam = metrics.Values(), metrics.Values()
+    for capture in captures:
+        if reference.has_boundary:
+            full.add(reference.full(capture), reference.treated(capture, run))
+        if reference.seam is not None:
+            bare = named(reference.seam.targets, run(*reference.seam_inputs(capture)))
+            seam.add(reference.cut(capture), bare)
+    structure = bound.seat.structure
+    if not reference.has_boundary and reference.seam is not None:
+        why = bound.seat.boundary.none if bound.seat.boundary else None
+        notes = (f"no full boundary on this host: {why or 'the binding declares none'}",)
+        return _judged("seam", seam.scores(), reference.seam.gates, notes=notes, label=label)
+    also = {"seam": seam.scores().metrics} if reference.seam is not None else {}
+    return _judged("boundary", full.scores(), structure.boundary_gate, also=also, label=label)
+
+
+def _judged(
+    gate: str,
+    scores: metrics.Scores,
+    bounds: tuple[Bound, ...],
+    *,
+    also: Mapping[str, Mapping[str, float]] | None = None,
+    notes: tuple[str, ...] = (),
+    label: str = "",
+) -> GateResult:
+    notes = (*notes, *scores.notes)
+    if scores.broken:
+        return GateResult(gate, "failed", scores.broken, {}, bounds, also or {}, notes, label)
+    missed = metrics.violations(scores.metrics, bounds)
+    judged = [b.metric for b in bounds if b.op is not None and b.metric in scores.metrics]
+    held = [f"{metric} {scores.metrics[metric]:.6g}" for metric in judged]
+    return GateResult(
+        gate,
+        "fail" if missed else "pass",
+        "; ".join(missed or held),
+        scores.metrics,
+        bounds,
+        also or {},
+        notes,
+        label,
+    )
+
+
+# ---------------------------------------------------------------- host
+
+
+def host(
+    reference_outputs: Iterable[metrics.View],
+    treated_outputs: Iterable[metrics.View],
+    kind: str,
+    *,
+    floors: Mapping[str, float] | None = None,
+    noise: Mapping[str, float] | None = None,
+    label: str = "",
+) -> GateResult:
+    """The treated host against the untouched one, sample by sample, by kind of output.
+
+    floors   metric -> number the caller requires; a missed one is ``fail``
+    noise    what the untouched host measures against itself; None: it repeats itself
+             bit for bit. A figure that is as good as the host's own noise passes.
+    """
+    comparison = metrics.comparison(kind)
+    for theirs, ours in zip(reference_outputs, treated_outputs, strict=True):
+        comparison.add(theirs.tensors, ours.tensors)
+    scores = comparison.scores()
+    bounds = floor_bounds(floors or {})
+    result = _judged("host", scores, bounds, label=label)
+    if result.verdict != "pass":
+        return result
+    band = metrics.BANDS[kind]
+    value = scores.metrics[band.metric]
+    verdict = "pass" if value >= band.good else "warn" if value >= band.warn else "low"
+    reason = f"{band.metric} {value:.6g} (pass from {band.good:g}, warn from {band.warn:g})"
+    if noise is not None and verdict != "pass" and value >= noise[band.metric]:
+        verdict = "pass"
+        reason = f"{band.metric} {value:.6g}, within the host's own noise {noise[band.metric]:.6g}"
+    return GateResult(
+        "host", verdict, reason, scores.metrics, bounds, notes=scores.notes, label=label
+    )
+
+
+def floor_bounds(floors: Mapping[str, float]) -> tuple[Bound, ...]:
+    """``floors=`` as bounds: at least, or at most for a metric where less is better."""
+    return tuple(
+        Bound(name, "<=" if name in metrics.LOWER else ">=", float(value))
+        for name, value in floors.items()
+    )
+
+
+# ---------------------------------------------------------------- from a gate to a refusal
+
+_REFUSALS = {
+    "reference": (
+        "boundary.reference_mismatch",
+        "the structure's reference, with the host's own weights, does not give what the host "
+        "gives",
+        "the binding's variants, params, slots or places do not fit this host: check the "
+        "activation, the norm's weight mode and rounding, eps and the layouts",
+    ),
+    "saturation": (
+        "calibration.saturated",
+        "the calibrated range is too small for the judged samples",
+        "calibrate on traffic that holds what the judged samples hold (for a language model: "
+        "the first positions of sequences), or on more of it",
+    ),
+    "parity": (
+        "gate.parity",
+        "the bound rung does not do the arithmetic that its impl states",
+        "use another rung (rungs=), and report the kernel: its scale form, layout or rounding "
+        "is not the one declared",
+    ),
+    "boundary": (
+        "gate.boundary",
+        "the structure's boundary gate is missed",
+        "keep this seat at the host's precision, or use a scheme with a finer format",
+    ),
+    "seam": (
+        "gate.seam",
+        "the seam's own gate is missed",
+        "keep this seat at the host's precision, or use a scheme with a finer format",
+    ),
+    "host": (
+        "gate.host",
+        "the treated host misses what the caller requires",
+        "leave structures out (structures=), use a finer scheme, or lower floors=",
+    ),
+}
+
+
+def refusal(result: GateResult, *, seat: str | None = None, form: str | None = None) -> Refusal:
+    """What a gate that doesn't hold means for a seat (or for the seats of a unit)."""
+    code, what, fix = _REFUSALS[result.gate]
+    if result.verdict == "failed":
+        code, what = f"{code}.unmeasurable", f"the {result.gate} gate can't measure anything"
+    return Refusal(code, f"{what}: {result.reason}", fix=fix, seat=seat, form=form)
+
+
+def require(seat: Seat, result: GateResult, *, form: str | None = None) -> None:
+    """Raises the Refusal of a gate that does not hold."""
+    if not result.holds:
+        raise refusal(result, seat=seat.name, form=form)

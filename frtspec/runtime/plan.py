@@ -1,0 +1,122 @@
+"""The plan: what ``attach`` and ``build`` return, whatever the outcome."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from frtspec.runtime import explain as explaining
+from frtspec.runtime import receipt as receipts
+from frtspec.runtime.coverage import Coverage
+from frtspec.runtime.options import Options
+from frtspec.runtime.records import STATES, Calibration, Noise, SeatRecord, UnitRecord
+from frtspec.runtime.spec import HostBinding, SchemeSpec
+from frtspec.runtime.watch import Drift, Watch
+
+if TYPE_CHECKING:
+    from frtspec.runtime.swap import Attachment, Ledger
+
+
+@dataclass
+class Plan:
+    """The record of one attachment, and the handle that undoes it.
+
+    door          ``attach`` (gated) or ``build`` (bound without judging)
+    seats         every seat of the host, each in one state; see ``explain()``
+    units         structures judged alone on the host; ``unions`` together
+    noise         the untouched host against itself
+    receipt       all of it as JSON, sealed; ``save_receipt(path)`` writes it
+    """
+
+    door: str
+    binding: HostBinding
+    model: nn.Module
+    options: Options
+    scheme: SchemeSpec
+    environment: dict[str, Any]
+    seats: tuple[SeatRecord, ...]
+    units: tuple[UnitRecord, ...]
+    unions: tuple[UnitRecord, ...]
+    noise: Noise | None
+    output_kind: str | None
+    calibration: Calibration | None
+    coverage: Coverage
+    precision_spec: dict[str, Any]
+    attachment: Attachment | None
+    watch: Watch
+    receipt: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """Names of the seats that run our form."""
+        return self.names("bound")
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is attached now."""
+        return self.attachment is not None
+
+    def names(self, state: str) -> tuple[str, ...]:
+        """Names of the seats in a state: bound, kept, refused or failed."""
+        return tuple(record.name for record in self.seats if record.state == state)
+
+    def seat(self, name: str) -> SeatRecord:
+        """The record of one seat. Raises KeyError with the names there are."""
+        for record in self.seats:
+            if record.name == name:
+                return record
+        raise KeyError(f"no seat {name}; seats: {', '.join(r.name for r in self.seats)}")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {state: len(self.names(state)) for state in STATES}
+
+    def explain(self) -> str:
+        """Every seat with its state and the whole reason; a table on a terminal."""
+        return explaining.explain(self)
+
+    def report(self) -> str:
+        """Every figure that a gate measured, with its bound."""
+        return explaining.report(self)
+
+    def ledger(self) -> Mapping[str, Ledger]:
+        """What the bound seats did since they were attached: calls, fallbacks, reasons."""
+        return self.attachment.ledger() if self.attachment is not None else {}
+
+    def save_receipt(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the receipt atomically to a file, or into a folder; returns the file."""
+        return receipts.save(self.receipt, path)
+
+    def check(self) -> tuple[Drift, ...]:
+        """Host weights that changed since their seats were bound, found by their bits.
+
+        Packs were made from the weights as they were, so a seat named here computes
+        with old weights: detach and attach again.
+        """
+        return self.watch.changes(self.model)
+
+    def detach(self) -> None:
+        """Puts the host's own modules back, bit for bit. Doing it twice does nothing."""
+        if self.attachment is not None:
+            self.attachment.detach()
+            self.attachment = None
+
+    def __enter__(self) -> Plan:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.detach()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
+        return f"<Plan {self.binding.name} ({self.door}): {counts}>"
+
+
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

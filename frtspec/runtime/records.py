@@ -1,0 +1,134 @@
+"""What happened to each seat and each unit: the record that a plan is made of."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from frtspec.runtime.errors import Failure, Refusal
+from frtspec.runtime.gates import GateResult
+from frtspec.runtime.latency import Latency
+from frtspec.runtime.spec import Seat
+
+if TYPE_CHECKING:
+    from frtspec.runtime.ladder import BoundSeat
+
+STATES = ("bound", "kept", "refused", "failed")
+"""bound: runs our form. kept: the host's, by a decision that is no fault (scheme, speed,
+not asked for). refused: the host's, because something does not hold. failed: the host's,
+because something raised."""
+
+
+@dataclass
+class SeatRecord:
+    """One seat and what became of it. ``state`` is empty until it is settled, once."""
+
+    seat: Seat
+    state: str = ""
+    code: str = ""
+    reason: str = ""
+    fix: str = ""
+    refusal: Refusal | None = None
+    failure: Failure | None = None
+    bound: BoundSeat | None = None
+    gates: list[GateResult] = field(default_factory=list)
+    qualify: dict[str, bool] = field(default_factory=dict)
+    parameters: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.seat.name
+
+    @property
+    def open(self) -> bool:
+        return not self.state
+
+    @property
+    def form(self) -> str:
+        """``fp8_static on torch``, or nothing where no impl was bound."""
+        if self.bound is None:
+            return ""
+        return f"{self.bound.impl.SPEC.name} on {self.bound.rung.label}"
+
+    def gate(self, *names: str) -> GateResult | None:
+        """The first result among these gates, if it ran."""
+        return next((result for result in self.gates if result.gate in names), None)
+
+    def bind(self, reason: str) -> None:
+        self._settle("bound", "", reason)
+
+    def keep(self, code: str, reason: str) -> None:
+        self._settle("kept", code, reason)
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+        self.fix = refusal.fix
+        self._settle("refused", refusal.code, refusal.what)
+
+    def fail(self, failure: Failure) -> None:
+        self.failure = failure
+        self._settle("failed", "fault", f"{failure.what}: {failure.exception}")
+
+    def _settle(self, state: str, code: str, reason: str) -> None:
+        if self.state:
+            raise RuntimeError(f"{self.name} is {self.state} already, not {state}")
+        self.state, self.code, self.reason = state, code, reason
+
+
+@dataclass
+class UnitRecord:
+    """Seats that were judged together on the host: one structure, or a union of several.
+
+    verdict: accepted, kept, refused or failed.
+    """
+
+    name: str
+    seats: tuple[str, ...]
+    verdict: str
+    reason: str
+    host: GateResult | None = None
+    latency: Latency | None = None
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The untouched host against itself. ``metrics`` is None when it repeats bit for bit."""
+
+    metrics: Mapping[str, float] | None
+    note: str
+
+    @property
+    def bit_equal(self) -> bool:
+        return self.metrics is None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How the static scales were measured and what the gates were judged on.
+
+    judged    samples that the gates ran on; ``held_out`` tells whether they are apart
+              from those that the scales were fitted to
+    """
+
+    samples: int
+    percentile: float
+    judged: int
+    held_out: bool
+    diagnostics: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        reduced = f"percentile {self.percentile:g} across samples"
+        return f"largest magnitude within a sample, {reduced}"
+
+    @property
+    def label(self) -> str:
+        return "held-out" if self.held_out else "fit residual"
+
+
+def failure_of(error: Exception, what: str, seats: Sequence[str]) -> Failure:
+    """An exception with its traceback, whole."""
+    text = "".join(traceback.format_exception(error))
+    return Failure(what, f"{type(error).__name__}: {error}", text, tuple(seats))

@@ -1,0 +1,162 @@
+"""A structure's reference on a live seat: with the host's weights, on captured tensors.
+
+Shapes are the host's: any number of leading axes before the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from frtspec.runtime import host
+from frtspec.runtime.calls import first_tensor
+from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.spec import Seat
+
+if TYPE_CHECKING:
+    from frtspec.runtime.capture import SeatCapture
+
+Named = dict[str, Tensor]
+Rows = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What the host computed and what the reference makes of the same inputs.
+
+    ``contracted``: a matrix product lies between the inputs and here.
+    """
+
+    what: str
+    host: Tensor
+    reference: Tensor
+    contracted: bool
+
+
+class SeatReference:
+    """The reference of one seat, holding the host's weights as views (in_out)."""
+
+    def __init__(self, seat: Seat, model: torch.nn.Module) -> None:
+        self.seat = seat
+        self.seam = seat.structure.seams[seat.seam] if seat.seam else None
+        self.slots = {**host.seat_weights(model, seat)}
+        if self.has_boundary:
+            self.slots |= host.boundary_weights(model, seat)
+
+    @property
+    def has_boundary(self) -> bool:
+        """Whether the host has a place where the structure's full boundary lies."""
+        if self.seam is None:
+            return True
+        return self.seat.boundary is not None and self.seat.boundary.none is None
+
+    def full(self, capture: SeatCapture, **hooks: Any) -> Named:
+        """The structure over its full boundary: outputs by name.
+
+        ``hooks`` go to the reference: ``record=``, ``mlp_with=`` and the like.
+        """
+        inputs = self._inputs(capture)
+        structure = self.seat.structure
+        result = structure.reference(
+            **inputs, **self.slots, **self.seat.variants, **self.seat.params, **hooks
+        )
+        return named(structure.outputs, result)
+
+    def treated(self, capture: SeatCapture, run: Rows) -> Named:
+        """The same with ``run`` in place of what the seat replaces."""
+        if self.seam is not None:
+            return self.full(capture, **{f"{self.seam.name}_with": run})
+        inputs = self._inputs(capture)
+        return named(self.seat.structure.outputs, run(*inputs.values()))
+
+    def seam_inputs(self, capture: SeatCapture) -> tuple[Tensor, ...]:
+        """What the seat's impl takes of a captured call: the first of its tensors."""
+        count = len(self.seam.sources) if self.seam else len(self._required())
+        return capture.seat_inputs[:count]
+
+    def cut(self, capture: SeatCapture) -> Named:
+        """The seam alone, on the seat's own inputs: its targets by name."""
+        assert self.seam is not None
+        slots = {name: self.slots[name] for name in self.seam.slots if name in self.slots}
+        variants = {name: self.seat.variants[name] for name in self.seam.variants}
+        params = {name: self.seat.params[name] for name in self.seam.params}
+        result = self.seam.call(*self.seam_inputs(capture), **slots, **variants, **params)
+        return named(self.seam.targets, result)
+
+    def agreement(self, capture: SeatCapture) -> Iterator[Pair]:
+        """Every place of one captured call where host and reference can be compared."""
+        if self.seam is None:
+            theirs = capture.outputs or self._returned(capture, self.seat.structure.outputs)
+            yield from _pairs(theirs, self.full(capture), self._has_matrix(self.slots))
+            return
+        theirs = self._returned(capture, self.seam.targets)
+        yield from _pairs(theirs, self.cut(capture), self._has_matrix(self.seam.slots))
+        if self.has_boundary:
+            seen: Named = {}
+            mine = self.full(capture, record=seen.__setitem__)
+            before = [name for name in self.slots if name not in self.seam.slots]
+            theirs = dict(zip(self.seam.sources, self.seam_inputs(capture), strict=True))
+            yield from _pairs(theirs, seen, self._has_matrix(before))
+            yield from _pairs(capture.outputs, mine, True)
+
+    def _returned(self, capture: SeatCapture, names: Sequence[str]) -> Named:
+        """What the seat's module gave back; of several values, the first is the output."""
+        if self.seat.siblings is not None:
+            return named(names, capture.seat_outputs)
+        output = first_tensor(capture.seat_outputs)
+        return {} if output is None else {names[0]: output}
+
+    def contraction(self) -> int:
+        """K: the longest contraction among the seat's matrix products (in_out: axis 0)."""
+        own = self.seam.slots if self.seam else self.slots
+        return max((w.shape[0] for name in own for w in self._matrices(name)), default=1)
+
+    def _inputs(self, capture: SeatCapture) -> Named:
+        if capture.inputs:
+            return dict(capture.inputs)
+        return dict(zip(self._required(), self.seam_inputs(capture), strict=True))
+
+    def _required(self) -> list[str]:
+        structure = self.seat.structure
+        return [name for name in structure.inputs if name not in structure.optional]
+
+    def _matrices(self, slot: str) -> list[Tensor]:
+        value = self.slots.get(slot, ())
+        items = [value] if isinstance(value, Tensor) else list(value)
+        return [item for item in items if item.dim() == 2]
+
+    def _has_matrix(self, slots: Sequence[str] | Mapping[str, Any]) -> bool:
+        return any(self._matrices(name) for name in slots)
+
+
+def named(names: Sequence[str], result: Any) -> Named:
+    """A reference's result by output name; a repeated output counts: ``y[0]``, ``y[1]``."""
+    if isinstance(result, Tensor):
+        return {names[0]: result}
+    if len(names) == len(result):
+        return dict(zip(names, result, strict=True))
+    return {f"{names[0]}[{position}]": item for position, item in enumerate(result)}
+
+
+def on_rows(impl: BoundImpl, method: str) -> Rows:
+    """``method`` of an impl as a call on the host's shapes, returning the host's dtype."""
+    run = getattr(impl, method)
+
+    def call(*inputs: Tensor) -> Any:
+        lead, dtype = inputs[0].shape[:-1], inputs[0].dtype
+        rows = run(*(x.reshape(-1, x.shape[-1]).contiguous() for x in inputs))
+        if isinstance(rows, Tensor):
+            return rows.reshape(*lead, rows.shape[-1]).to(dtype)
+        return tuple(item.reshape(*lead, item.shape[-1]).to(dtype) for item in rows)
+
+    return call
+
+
+def _pairs(theirs: Mapping[str, Tensor], mine: Named, contracted: bool) -> Iterator[Pair]:
+    for name, value in theirs.items():
+        if name in mine:
+            yield Pair(name, value, mine[name], contracted)

@@ -1,0 +1,319 @@
+"""One run of ``attach`` or ``build``: from options to bound seats, host unchanged.
+
+Hooks come and go with each observation; nothing here swaps a module. A step that
+concerns one seat settles that seat: a Refusal is an outcome, anything else that is
+raised is kept whole as the seat's failure, and the other seats go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from frtspec.dims import DimError
+from frtspec.runtime import environment, facts, gates, ladder, observe, samples, schemes
+from frtspec.runtime import host as hosts
+from frtspec.runtime.coverage import inventory
+from frtspec.runtime.environment import device_is_lost
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.options import Options, one_of
+from frtspec.runtime.outputs import Untouched, noise_of
+from frtspec.runtime.records import Calibration, Noise, SeatRecord, UnitRecord, failure_of
+from frtspec.runtime.reference import SeatReference
+from frtspec.runtime.samples import Thunk
+from frtspec.runtime.spec import HostBinding, Refused, Route, Seat, Weight
+
+log = logging.getLogger("frtspec.runtime")
+
+JUDGED_SAMPLES = 8
+"""Without held-out samples the gates run on this many of the calibration's own."""
+
+CAPTURE_BYTES = 1 << 31
+CAPTURE_ROWS = (16, 512)
+"""Calls kept for the per-seat gates: at most this much memory for all seats together,
+within these rows a sample."""
+
+
+class Session:
+    """The state that the steps share; made by ``open``."""
+
+    def __init__(
+        self,
+        binding: HostBinding,
+        model: nn.Module,
+        stream: samples.Samples,
+        held_out: list[Thunk] | None,
+        options: Options,
+    ) -> None:
+        self.binding, self.model, self.options = binding, model, options
+        self.stream, self.held_out = stream, held_out
+        self.device = environment.device_of(model)
+        self.scheme = schemes.resolve(binding, options.scheme, self.device)
+        self.parameters = inventory(model)
+        self.untouched = Untouched()
+        self.noise: Noise | None = None
+        self.calibration: Calibration | None = None
+        self.calibrated: observe.Observation | None = None
+        self.judged: observe.Observation | None = None
+        self.units: list[UnitRecord] = []
+        self.unions: list[UnitRecord] = []
+        self.records = [SeatRecord(seat) for seat in binding.seats(model)]
+        self.references: dict[str, SeatReference] = {}
+
+    @staticmethod
+    def open(
+        binding: HostBinding,
+        model: nn.Module,
+        forward: Any,
+        observations: Any,
+        held_out: Any,
+        options: Options,
+    ) -> Session:
+        """Checks everything that concerns the whole host; raises Refusal before touching it."""
+        hosts.check_host(binding, model)
+        _check_eval(model)
+        stream = samples.calibration(
+            forward, observations, max_samples=options.max_samples, keep=JUDGED_SAMPLES
+        )
+        apart = samples.held_out(
+            held_out,
+            forward,
+            observed=observations is not None,
+            max_samples=options.max_samples,
+        )
+        session = Session(binding, model, stream, apart, options)
+        session._select()
+        return session
+
+    # ------------------------------------------------------------ seats
+
+    def open_records(self) -> list[SeatRecord]:
+        """Seats that nothing has settled yet."""
+        return [record for record in self.records if record.open]
+
+    def route(self, seat: Seat) -> Route:
+        return self.scheme.route(seat.structure.name, seat.seam)
+
+    def _select(self) -> None:
+        """Settles the seats that were not asked for, or that their binding or scheme keeps."""
+        wanted = self.options.structures
+        known = sorted({name for r in self.records for name in _names(r.seat)})
+        for name in wanted or ():
+            one_of("structures", name, known)
+        for record in self.records:
+            record.qualify = _rules(record.seat)
+            if wanted is not None and not set(wanted) & set(_names(record.seat)):
+                record.keep("structures", "not asked for: another structure was named")
+                continue
+            route = self.route(record.seat)
+            if route.impl is None:
+                record.keep("scheme", route.keep or self.scheme.otherwise)
+                continue
+            with isolated([record], "checking the host's facts"):
+                _check_variants(record.seat)
+                _check_rules(record.seat)
+                facts.check_expects(self.model, record.seat)
+
+    # ------------------------------------------------------------ running the host
+
+    def run_untouched(self) -> None:
+        """The untouched host twice on one judged sample: output kind and noise floor."""
+        first = self.held_out[0] if self.held_out else self.stream.first
+        self.noise = noise_of(self.untouched, first)
+        log.info("untouched host: %s output, %s", self.untouched.kind, self.noise.note)
+
+    def calibrate(self, *, judge: bool) -> None:
+        """Measures the scheme's statistics, and with ``judge`` what the gates run on."""
+        records = self.open_records()
+        seats = [record.seat for record in records]
+        requests = {seat.name: self.route(seat).stats for seat in seats}
+        capture = self._capture(seats) if judge else None
+        apart = self.held_out if judge else None
+        self.calibrated = observe.observe(
+            self.model,
+            seats,
+            requests,
+            self._stream(record=judge and apart is None),
+            percentile=self.options.percentile,
+            capture=None if apart else capture,
+        )
+        self._settle(self.calibrated, records, "calibration")
+        self.judged = self.calibrated
+        if apart:
+            left = [record for record in records if record.open]
+            thunks = [self.untouched.recording(thunk) for thunk in apart]
+            self.judged = observe.observe(
+                self.model,
+                [record.seat for record in left],
+                requests,
+                thunks,
+                percentile=100.0,
+                capture=capture,
+            )
+            self._settle(self.judged, left, "held-out samples")
+        judged = len(self.untouched.thunks)
+        self.calibration = Calibration(
+            self.calibrated.samples,
+            self.options.percentile,
+            judged,
+            held_out=bool(apart),
+            diagnostics=tuple(f"{n.seat} {n.point}: {n.text}" for n in self.calibrated.notes),
+        )
+
+    def _stream(self, *, record: bool) -> Iterator[Thunk]:
+        for place, thunk in enumerate(self.stream):
+            yield self.untouched.recording(thunk) if record and place < JUDGED_SAMPLES else thunk
+
+    def _capture(self, seats: Sequence[Seat]) -> observe.Capture:
+        judged = len(self.held_out) if self.held_out else JUDGED_SAMPLES
+        held = min(judged, JUDGED_SAMPLES)
+        row = sum(self._row_bytes(seat) for seat in seats) or 1
+        least, most = CAPTURE_ROWS
+        rows = max(least, min(most, CAPTURE_BYTES // (row * held)))
+        return observe.Capture(samples=held, calls=1, max_rows=rows)
+
+    def _row_bytes(self, seat: Seat) -> int:
+        """Bytes of one captured row: in and out, of the seat and of its boundary."""
+        weights = [w for v in seat.slots.values() for w in ((v,) if isinstance(v, Weight) else v)]
+        known = [self.parameters[w.path] for w in weights if w.path in self.parameters]
+        width = max(seat.dims.values(), default=0)
+        return 4 * width * max((dtype.itemsize for _, dtype in known), default=4)
+
+    def _settle(
+        self, seen: observe.Observation, records: Sequence[SeatRecord], where: str
+    ) -> None:
+        for record in records:
+            refusal = seen.refusals.get(record.name)
+            if refusal is not None and record.open:
+                record.refuse(refusal)
+        log.info("%s: %d samples", where, seen.samples)
+
+    # ------------------------------------------------------------ binding and per-seat gates
+
+    def check_references(self) -> None:
+        """Each structure's reference against what the host computed at its seat."""
+        assert self.judged is not None
+        for record in self.open_records():
+            with isolated([record], "running the structure's reference"):
+                reference = SeatReference(record.seat, self.model)
+                self.references[record.name] = reference
+                result = gates.reference_agreement(reference, self.judged.captured(record.name))
+                record.gates.append(result)
+                gates.require(record.seat, result)
+
+    def bind(self) -> None:
+        """Builds each seat through its ladder."""
+        assert self.calibrated is not None
+        for record in self.open_records():
+            with isolated([record], "binding"):
+                record.bound = ladder.bind_seat(
+                    self.model,
+                    record.seat,
+                    self.route(record.seat),
+                    self.calibrated,
+                    rungs=self.options.rungs,
+                    on_guard_fail=self.options.on_guard_fail,
+                )
+
+    def judge_seats(self) -> None:
+        """Saturation, kernel parity and boundary, seat by seat."""
+        assert self.calibrated and self.judged and self.calibration
+        label = self.calibration.label
+        for record in self.open_records():
+            bound, name = record.bound, record.name
+            assert bound is not None
+            reference, captures = self.references[name], self.judged.captured(name)
+            points = [point for point, _ in bound.impl.SPEC.scales.values()]
+            with isolated([record], "judging the seat"), torch.no_grad():
+                for result in (
+                    gates.saturation(record.seat, points, self.calibrated, self.judged),
+                    gates.kernel_parity(bound, reference, captures),
+                    gates.boundary(bound, reference, captures, label=label),
+                ):
+                    record.gates.append(result)
+                for result in record.gates:
+                    gates.require(record.seat, result, form=record.form)
+
+
+@contextmanager
+def isolated(records: Sequence[SeatRecord], what: str) -> Iterator[None]:
+    """Settles ``records`` by what the block raises: a Refusal refuses, a fault fails.
+
+    A device that stopped working takes the whole attachment with it; KeyboardInterrupt
+    and SystemExit are not caught here.
+    """
+    try:
+        yield
+    except Refusal as refusal:
+        for record in records:
+            if record.open:
+                record.refuse(refusal)
+    except Exception as error:  # kept whole, as the outcome of these seats
+        if device_is_lost(error):
+            raise
+        failure = failure_of(error, what, [record.name for record in records])
+        log.warning("%s failed for %s: %s", what, ", ".join(failure.seats), failure.exception)
+        for record in records:
+            if record.open:
+                record.fail(failure)
+
+
+def _check_eval(model: nn.Module) -> None:
+    training = [name or "the model" for name, module in model.named_modules() if module.training]
+    if training:
+        more = f" and {len(training) - 1} more" if len(training) > 1 else ""
+        raise Refusal(
+            "host.training",
+            f"{training[0]}{more} is in training mode: its output is not repeatable",
+            fix="call model.eval() first",
+        )
+
+
+def _check_variants(seat: Seat) -> None:
+    for axis, value in seat.variants.items():
+        if isinstance(value, Refused):
+            raise Refusal(
+                "host.variant",
+                f"{value.what} is {value.value!r}, and {seat.structure.key} has no {axis} for it; "
+                f"known: {', '.join(map(repr, value.known))}",
+                fix="this host's layer computes something else: it needs a structure version"
+                " with that variant",
+                seat=seat.name,
+            )
+
+
+def _check_rules(seat: Seat) -> None:
+    for rule in seat.structure.requires:
+        try:
+            holds = rule.check(seat.dims)
+        except DimError:
+            continue
+        if not holds:
+            raise Refusal(
+                "structure.requires",
+                f"{seat.structure.key} requires {rule.text}",
+                fix="this host's sizes lie outside what the structure describes",
+                seat=seat.name,
+                shape=seat.dims,
+            )
+
+
+def _rules(seat: Seat) -> dict[str, bool]:
+    """The structure's profit rules that the seat's dims decide, and whether they hold."""
+    found = {}
+    for rule in seat.structure.qualify:
+        try:
+            found[rule.text] = rule.check(seat.dims)
+        except DimError:
+            continue
+    return found
+
+
+def _names(seat: Seat) -> tuple[str, ...]:
+    name = seat.structure.name
+    return (name, f"{name}.{seat.seam}") if seat.seam else (name,)
