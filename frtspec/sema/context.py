@@ -77,6 +77,13 @@ class Context:
             message = f"{kind} `{name}` is declared and never used"
             self._unused.append((kind, name, Diagnostic("FRT0205", message, span, help=why)))
 
+    def unused_value(self, name: str, span: Span) -> None:
+        """Report a definition that no later line reads."""
+        if name not in self.dropped:
+            message = f"`{name}` is computed and never read"
+            help = "use it or leave it out; a value to be measured is a `point`"
+            self._unused.append(("name", name, Diagnostic("FRT0205", message, span, help=help)))
+
     def finish(self) -> list[Diagnostic]:
         """Everything found; unknown and unused names are matched with each other first."""
         spare = [item for item in self._unused]

@@ -1,0 +1,349 @@
+"""Types of every value, for one combination of variants at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from frtspec.diag.source import Span
+from frtspec.dims import Axis, DimError, Poly, Shape, axis, shape_text
+from frtspec.ir import expr as ir
+from frtspec.ir.decl import Port, Slot, Structure
+from frtspec.ir.opcall import OpCall
+from frtspec.ir.ops import OPS
+from frtspec.ir.types import SCALAR, UNKNOWN, OpError, Tensor, Unknown, ValueType
+from frtspec.sema.combos import Combo, combos
+
+__all__ = ["Combo", "Problem", "Typing", "combos", "infer"]
+
+CODES = {"shape": "FRT0303", "dtype": "FRT0308", "argument": "FRT0310"}
+ABSENT, OUTPUT_ONCE, OUTPUT_TYPE, REPEATED, SCAN = (
+    "FRT0304",
+    "FRT0306",
+    "FRT0307",
+    "FRT0312",
+    "FRT0313",
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong in one combination."""
+
+    code: str
+    message: str
+    span: Span
+    help: str | None = None
+
+
+@dataclass(frozen=True)
+class Typing:
+    """The types in one combination.
+
+    ``values``: inputs, slots and defined values that exist here, by name (the last
+    definition of each). ``defs``: the type each ``Let`` that runs gives its name, by
+    the id of the statement. ``trace``: every op that runs, with its call (operand types,
+    what the rule found out about axes), result type and how often it runs, in order.
+    """
+
+    combo: Combo
+    values: Mapping[str, ValueType]
+    problems: tuple[Problem, ...]
+    defs: Mapping[int, ValueType]
+    trace: tuple[tuple[ir.Op, OpCall, ValueType, Poly], ...]
+
+
+def infer(structure: Structure, combo: Combo, unknown: frozenset[str] = frozenset()) -> Typing:
+    """Type the reference of a structure in one combination; problems are data.
+
+    ``unknown``: ports and slots whose type was reported and is not known.
+    """
+    run = _Inference(structure, combo, unknown)
+    run.start()
+    run.body(structure.reference)
+    run.check_outputs()
+    return Typing(combo, run.env, tuple(run.problems), run.defs, tuple(run.trace))
+
+
+@dataclass
+class _Inference:
+    structure: Structure
+    combo: Combo
+    unknown: frozenset[str]
+    env: dict[str, ValueType] = field(default_factory=dict)
+    gone: dict[str, str] = field(default_factory=dict)
+    yielded: dict[str, list[tuple[ir.Let, ValueType]]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    defs: dict[int, ValueType] = field(default_factory=dict)
+    trace: list[tuple[ir.Op, OpCall, ValueType, Poly]] = field(default_factory=list)
+    times: Poly = field(default_factory=lambda: Poly.const(1))
+
+    def problem(self, code: str, message: str, span: Span, help: str | None = None) -> ValueType:
+        self.problems.append(Problem(code, message, span, help))
+        return UNKNOWN
+
+    # ------------------------------------------------------------ what is there
+
+    def start(self) -> None:
+        items: list[Port | Slot] = [*self.structure.inputs, *self.structure.slots]
+        for item in items:
+            has_default = isinstance(item, Port) and item.default is not None
+            if not self.combo.exists(item):
+                self.gone[item.name] = "it exists in other variants only"
+            elif item.optional and item.name not in self.combo.present and not has_default:
+                self.gone[item.name] = "it may be absent"
+            elif item.shape is None or item.name in self.unknown:
+                self.env[item.name] = UNKNOWN
+            else:
+                self.env[item.name] = Tensor(item.shape, item.dtype or "host")
+
+    # ------------------------------------------------------------ statements
+
+    def body(self, stmts: tuple[ir.Stmt, ...]) -> None:
+        for stmt in stmts:
+            match stmt:
+                case ir.Let():
+                    self.let(stmt)
+                case ir.Each():
+                    self.each(stmt)
+                case ir.Scan():
+                    self.scan(stmt)
+
+    def let(self, stmt: ir.Let) -> None:
+        value: ValueType
+        if self.combo.holds(stmt.when):
+            value = self.expr(stmt.value)
+        elif stmt.otherwise is not None:
+            value = self.expr(stmt.otherwise)
+        elif stmt.rebinds:
+            return
+        else:
+            self.gone.setdefault(stmt.name, "it has no value here")
+            return
+        self.defs[id(stmt)] = value
+        if stmt.kind == "yield":
+            self.yielded.setdefault(stmt.name, []).append((stmt, value))
+            return
+        if stmt.kind == "point" and stmt.name in self.env:
+            self.problem(OUTPUT_ONCE, f"point `{stmt.name}` is defined twice", stmt.span)
+        self.env[stmt.name] = value
+
+    def each(self, stmt: ir.Each) -> None:
+        outer = dict(self.env)
+        times, self.times = self.times, self.times * Poly.symbol(f"count({stmt.index})")
+        self.body(stmt.body)
+        self.times = times
+        self.env = outer
+
+    def scan(self, stmt: ir.Scan) -> None:
+        outer = dict(self.env)
+        starts = {name: self.expr(start) for name, start in stmt.carries}
+        place: int | None = None
+        for name, position in stmt.over:
+            item = self.env.get(name, UNKNOWN)
+            sliced = self.sliced(name, item, position, stmt)
+            if isinstance(item, Tensor):
+                place = position if place is None else place
+            self.env[name] = sliced
+        self.env.update(starts)
+        times, self.times = self.times, self.times * stmt.dim
+        self.body(stmt.body)
+        self.times = times
+        results: dict[str, ValueType] = dict(starts)
+        for inner in stmt.body:
+            if not isinstance(inner, ir.Let) or inner.kind not in ("next", "emit"):
+                continue
+            value = self.defs.get(id(inner), UNKNOWN)
+            if inner.kind == "emit":
+                results[inner.name] = _stacked(value, stmt.dim, place or 0)
+            elif not isinstance(value, Unknown) and value != starts.get(inner.name, value):
+                self.problem(
+                    SCAN,
+                    f"`{inner.name}` starts as {starts[inner.name]} and becomes {value}",
+                    inner.span,
+                    "a carried value keeps its shape and dtype",
+                )
+        self.env = outer | results
+
+    def sliced(self, name: str, item: ValueType, position: int, stmt: ir.Scan) -> ValueType:
+        if not isinstance(item, Tensor):
+            return UNKNOWN if isinstance(item, Unknown) else item
+        rank = len(item.shape)
+        if not -rank <= position < rank:
+            return self.problem(SCAN, f"`{name}` has only {rank} axes", stmt.span)
+        if any(a.rows for a in item.shape[: position % rank + 1]) and position >= 0:
+            return self.problem(
+                SCAN, f"a scan cannot walk the rows of `{name}` {shape_text(item.shape)}", stmt.span
+            )
+        k = position % rank
+        if item.shape[k] != stmt.dim:
+            return self.problem(
+                SCAN,
+                f"this scan walks {stmt.dim}, but axis {k} of `{name}` "
+                f"{shape_text(item.shape)} is {item.shape[k]}",
+                stmt.span,
+            )
+        return Tensor(item.shape[:k] + item.shape[k + 1 :], item.dtype)
+
+    # ------------------------------------------------------------ expressions
+
+    def expr(self, node: ir.Expr) -> ValueType:
+        match node:
+            case ir.Const() | ir.DimValue():
+                return SCALAR
+            case ir.Ref():
+                return self.ref(node)
+            case ir.Op():
+                return self.op(node)
+            case ir.Select(axis=name, arms=arms):
+                value = dict(self.combo.variants).get(name)
+                chosen = next((arm for values, arm in arms if value in values), None)
+                return UNKNOWN if chosen is None else self.expr(chosen)
+            case _:
+                return UNKNOWN
+
+    def ref(self, node: ir.Ref) -> ValueType:
+        if node.kind in ("param", "scale", "index"):
+            return SCALAR
+        if node.name in self.env:
+            return self.env[node.name]
+        why = self.gone.get(node.name)
+        if why is None:
+            return UNKNOWN
+        return self.problem(
+            ABSENT,
+            f"`{node.name}` is used where {why}",
+            node.span,
+            (
+                f"guard the line: `when present {node.name}`"
+                if why == "it may be absent"
+                else "guard the line by the same `when`"
+            ),
+        )
+
+    def op(self, node: ir.Op) -> ValueType:
+        args = self.operands(node)
+        if any(isinstance(arg, Unknown) for arg in args):
+            return UNKNOWN
+        call = OpCall(node.op, args, dict(node.attrs))
+        try:
+            result = OPS[node.op].rule(call)
+        except OpError as error:
+            return self.problem(CODES[error.kind], error.message, node.span, error.help)
+        except DimError as error:
+            return self.problem(CODES["shape"], str(error), node.span)
+        self.trace.append((node, call, result, self.times))
+        return result
+
+    def operands(self, node: ir.Op) -> tuple[ValueType, ...]:
+        out = []
+        for arg in node.args:
+            if not isinstance(arg, ir.EachOf):
+                out.append(self.expr(arg))
+                continue
+            value = self.expr(arg.value)
+            total = _summed(value, arg.index, _joined(node))
+            if total is None:
+                total = self.problem(
+                    REPEATED, f"the sizes of `each {arg.index}` cannot be added up", arg.span
+                )
+            out.append(total)
+        return tuple(out)
+
+    # ------------------------------------------------------------ outputs
+
+    def check_outputs(self) -> None:
+        for port in self.structure.outputs:
+            given = self.yielded.get(port.name, [])
+            if not self.combo.exists(port):
+                for stmt, _ in given:
+                    self.problem(
+                        OUTPUT_ONCE,
+                        f"output `{port.name}` does not exist here and is yielded",
+                        stmt.span,
+                        "give the line the `when` of the output",
+                    )
+                continue
+            if not given:
+                self.problem(
+                    OUTPUT_ONCE,
+                    f"output `{port.name}` is never yielded",
+                    port.span,
+                    f"add `yield {port.name} = …` to the reference",
+                )
+            for stmt, _ in given[1:]:
+                self.problem(OUTPUT_ONCE, f"output `{port.name}` is yielded twice", stmt.span)
+            for stmt, value in given:
+                self.check_output(port, stmt, value)
+
+    def check_output(self, port: Port, stmt: ir.Let, value: ValueType) -> None:
+        if isinstance(value, Unknown) or port.name in self.unknown:
+            return
+        declared = Tensor(port.shape, port.dtype)
+        if not isinstance(value, Tensor) or not _fits(value.shape, port.shape):
+            message = f"output `{port.name}` is {declared}, not {value}"
+            self.problem(OUTPUT_TYPE, message, stmt.span)
+        elif value.dtype != port.dtype:
+            like = next((p.name for p in self.structure.inputs if p.dtype == port.dtype), "x")
+            self.problem(
+                OUTPUT_TYPE,
+                f"output `{port.name}` is {declared}, not {value}",
+                stmt.span,
+                (
+                    f"cast it: cast(…, {like})"
+                    if port.dtype == "host"
+                    else f"cast it: {port.dtype}(…)"
+                ),
+            )
+
+
+def _fits(value: Shape, declared: Shape) -> bool:
+    return len(value) == len(declared) and all(
+        not d.alternatives or v == d or v in d.alternatives
+        for v, d in zip(value, declared, strict=True)
+    )
+
+
+def _stacked(value: ValueType, dim: Poly, place: int) -> ValueType:
+    """A value emitted at every step, with the scan's axis back in its place."""
+    if not isinstance(value, Tensor):
+        return UNKNOWN
+    k = place if place >= 0 else len(value.shape) + 1 + place
+    return Tensor(value.shape[:k] + (dim,) + value.shape[k:], value.dtype)
+
+
+def _joined(node: ir.Op) -> int:
+    position = dict(node.attrs).get("axis", 0)
+    return position if isinstance(position, int) else 0
+
+
+def _summed(value: ValueType, index: str, position: int) -> ValueType | None:
+    """The type of ``cat(each i => …)``: the joined axis summed over the index."""
+    if not isinstance(value, Tensor):
+        return value
+    shape = list(value.shape)
+    if not -len(shape) <= position < len(shape):
+        return value
+    total = _sum_axis(shape[position], index)
+    shape[position] = total or shape[position]
+    still = any(f"[{index}]" in symbol for item in shape for symbol in item.symbols())
+    return None if total is None or still else Tensor(tuple(shape), value.dtype)
+
+
+def _sum_axis(item: Axis, index: str) -> Axis | None:
+    """``2*N[i]`` summed over i is ``2*sum(N)``; a fixed size counts once per index."""
+    if not isinstance(item, Poly):
+        return None
+    mark = f"[{index}]"
+    total = Poly.const(0)
+    for monomial, coefficient in item.terms:
+        repeated = [name for name, _ in monomial if name.endswith(mark)]
+        term = Poly(((monomial, coefficient),))
+        if not repeated:
+            total = total + term * Poly.symbol(f"count({index})")
+        elif len(repeated) == 1 and dict(monomial)[repeated[0]] == 1:
+            name = repeated[0]
+            total = total + term.subs({name: Poly.symbol(f"sum({name[: -len(mark)]})")})
+        else:
+            return None
+    return axis((total / item.den,))
