@@ -49,8 +49,8 @@ class Mender:
             if repair.doubtful:
                 self.doubtful.append(repair.found.start)
             return
-        self.diagnostics.append(messages.for_panic(place, engine.tables))
-        panic(engine)
+        dropped = panic(engine)
+        self.diagnostics.append(messages.for_panic(place, dropped, engine.tables))
 
     def _close_blocks(self, place: Place) -> bool:
         """At the end of the text or at a declaration's head in the first column: close

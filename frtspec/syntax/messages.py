@@ -19,9 +19,12 @@ from frtspec.resources import grammar_dir
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.grammar import RESERVED
 from frtspec.syntax.nodes import Token
-from frtspec.syntax.recover import Repair, end_before
-from frtspec.syntax.scanner import Lexeme, lexeme_at, lexemes, line_indent
+from frtspec.syntax.recover import Dropped, Repair, end_before
+from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, lexemes, line_indent
 from frtspec.syntax.tables import END, ERROR, Tables, tables
+
+ANYTHING = ""
+"""In the key of a mistake: whatever stands there."""
 
 SHOWN = 5
 """More things than this are not listed; the block's members are named instead."""
@@ -64,20 +67,24 @@ def mistakes() -> dict[tuple[int, str], tuple[str, str]]:
     for row in wording()["mistake"]:
         engine = Engine(tables(), row["example"])
         assert engine.read() is None, row["example"]
-        known[_key(engine.cell[0], lexeme_here(engine))] = (row["message"], row["help"])
+        key = _key(engine.cell[0], lexeme_here(engine))
+        known[(key[0], ANYTHING) if row.get("anything") else key] = (row["message"], row["help"])
     return known
 
 
-def known_mistake(place: Place) -> tuple[str, str] | None:
-    """The message and help of a common mistake, if this is one."""
+def known_mistake(place: Place, *, exactly: bool = False) -> Diagnostic | None:
+    """The finding for a common mistake, if this is one; with ``exactly`` only where what
+    stands at the error tells."""
     state = place.cell[0]
+    span = _span(place.path, place.found)
     special = mistakes().get(_key(state, place.found))
-    if special is None and place.found.kind == "word":
-        special = mistakes().get((state, "word"))
-    if special is not None:
-        return special
-    habit = wording()["habits"].get(place.found.text)
-    return None if habit is None else (habit["message"], habit["help"])
+    if special is None and place.found.text in wording()["habits"]:
+        habit = wording()["habits"][place.found.text]
+        special = habit["message"], habit["help"]
+    if special is None and not exactly:
+        special = mistakes().get((state, ANYTHING))
+        span = _where(place)
+    return None if special is None else Diagnostic("FRT0101", special[0], span, help=special[1])
 
 
 # ---------------------------------------------------------------- words
@@ -116,12 +123,13 @@ def expected(place: Place, table: Tables) -> str | None:
 def opened_by(cell: Cell) -> str | None:
     """The keyword of the innermost open block."""
     below: Any = cell
-    inside = False
+    depth = 0
     while below is not None:
         value = below[1]
-        if inside and isinstance(value, Token) and value.text in wording()["blocks"]:
-            return value.text
-        inside = inside or (isinstance(value, Token) and value.kind == "LBRACE")
+        kind = value.kind if isinstance(value, Token) else None
+        if depth > 0 and kind is not None and value.text in wording()["blocks"]:
+            return value.text  # type: ignore[no-any-return]
+        depth += (kind == "LBRACE") - (kind == "RBRACE")
         below = below[2]
     return None
 
@@ -129,11 +137,29 @@ def opened_by(cell: Cell) -> str | None:
 # ---------------------------------------------------------------- diagnostics
 
 
+def _span(path: str, found: Lexeme) -> Span:
+    return Span(path, found.start, max(found.end, found.start + 1))
+
+
+def _where(place: Place) -> Span:
+    """The lexeme in question; the end of the line before where it opens a line, because
+    then something is missing there."""
+    if place.found.kind == "end" or indent_at(place.text, place.found.start) is not None:
+        end = end_before(place.text, place.found.start)
+        return Span(place.path, max(end - 1, 0), end)
+    return _span(place.path, place.found)
+
+
+def _foreign(path: str, found: Lexeme) -> Diagnostic:
+    message = f"{shown(found)} is not part of the language"
+    return Diagnostic("FRT0109", message, _span(path, found), help="remove it")
+
+
 def for_repair(place: Place, repair: Repair) -> Diagnostic:
     """What to say about a mistake that a repair explains."""
     found = repair.found
-    span = Span(place.path, found.start, max(found.end, found.start + 1))
-    special = known_mistake(place) if found.start == place.found.start else None
+    span = _span(place.path, found)
+    special = known_mistake(place, exactly=repair.kind == "spell")
     if repair.kind == "name":
         return Diagnostic(
             "FRT0106",
@@ -144,7 +170,7 @@ def for_repair(place: Place, repair: Repair) -> Diagnostic:
     if repair.kind == "close_text":
         return _unclosed_text(place.path, found)
     if special is not None:
-        return Diagnostic("FRT0101", special[0], span, help=special[1])
+        return special
     if repair.kind == "spell":
         return Diagnostic(
             "FRT0102",
@@ -161,6 +187,8 @@ def for_repair(place: Place, repair: Repair) -> Diagnostic:
             span,
             help=f"write `{repair.word}` instead",
         )
+    if found.kind == "other":
+        return _foreign(place.path, found)
     return Diagnostic("FRT0105", f"{shown(found)} is not expected here", span, help="remove it")
 
 
@@ -173,11 +201,8 @@ def _missing(place: Place, repair: Repair) -> Diagnostic:
     words = wording()["words"]
     what = words.get(repair.terminal or "", f"`{repair.word}`")
     before = "" if found.kind == "end" else f" before {shown(found)}"
-    if what.startswith("`"):
-        help_text = f"add {what}{before}"
-        return Diagnostic("FRT0104", f"{what} is missing{before}", span, help=help_text)
-    span = Span(place.path, found.start, max(found.end, found.start + 1))
-    return Diagnostic("FRT0104", f"{what} is missing{before}", span, help=f"add {what}")
+    help_text = f"add {what}{before}" if what.startswith("`") else f"add {what}"
+    return Diagnostic("FRT0104", f"{what} is missing{before}", span, help=help_text)
 
 
 def _unclosed_text(path: str, found: Lexeme) -> Diagnostic:
@@ -229,15 +254,28 @@ def _find_unclosed(text: str, at: int) -> tuple[int | None, int]:
     return (stack[-1][0] if stack else None), at
 
 
-def for_panic(place: Place, table: Tables) -> Diagnostic:
+def for_panic(place: Place, dropped: Dropped, table: Tables) -> Diagnostic:
     """What to say where no repair explains the error."""
     found = place.found
-    span = Span(place.path, found.start, max(found.end, found.start + 1))
+    span = _span(place.path, found)
     if found.kind == "end":
         span = Span(place.path, max(len(place.text) - 1, 0), len(place.text))
     special = known_mistake(place)
     if special is not None:
-        return Diagnostic("FRT0101", special[0], span, help=special[1])
+        return special
+    if dropped.undid_end:
+        end = end_before(place.text, found.start)
+        return Diagnostic(
+            "FRT0105",
+            "`}` is not expected here",
+            Span(place.path, end - 1, end),
+            notes=((span, f"{shown(found)} still belongs to the block"),),
+            help="remove it",
+        )
+    if dropped.at_once and dropped.left_block:
+        return unclosed_block(place.path, place.text, found.start)
+    if dropped.at_once:
+        span = _where(place)
     if found.kind == "open_docstring":
         return Diagnostic(
             "FRT0108",
@@ -248,9 +286,7 @@ def for_panic(place: Place, table: Tables) -> Diagnostic:
     if found.kind in ("open_string", "quoted"):
         return _unclosed_text(place.path, found)
     if found.kind == "other":
-        return Diagnostic(
-            "FRT0109", f"{shown(found)} is not part of the language", span, help="remove it"
-        )
+        return _foreign(place.path, found)
     if found.text in RESERVED and "NAME" in place.accepted:
         return Diagnostic(
             "FRT0106",
@@ -261,6 +297,8 @@ def for_panic(place: Place, table: Tables) -> Diagnostic:
     wanted = expected(place, table)
     block = opened_by(place.cell)
     message = f"{shown(found)} is not expected here"
+    if dropped.at_once and wanted:
+        return Diagnostic("FRT0101", f"{wanted} before {shown(found)}", span)
     if wanted:
         return Diagnostic("FRT0101", message, span, help=wanted)
     if block:

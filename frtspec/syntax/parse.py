@@ -34,6 +34,8 @@ def parse(source: SourceFile) -> ParseResult:
     """Parse one source file. Never raises on bad input; at most 20 syntax errors."""
     tree, found, doubtful = _read(source)
     file, built = build_file(source, tree, doubtful)
+    said = {source.position(d.span.start)[0] for d in found}
+    built = [d for d in built if source.position(d.span.start)[0] not in said]
     return ParseResult(file, in_order(found + built), comments(source))
 
 

@@ -10,8 +10,8 @@ from frtspec.diag.source import Span
 from frtspec.syntax.nodes import EMPTY, Node, Token
 from frtspec.syntax.tables import ERROR, tables
 
-DEEPEST = 160
-"""Levels of the tree: about 60 of nested parentheses."""
+DEEPEST = 100
+"""Levels of the tree: about 90 nested parentheses, 45 nested calls."""
 
 LONGEST = 200
 """Operands and operators in one expression."""

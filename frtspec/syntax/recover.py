@@ -22,8 +22,17 @@ MUST_READ = 4
 """Tokens that have to follow a repair before it is believed."""
 
 LOOK = 10
+BACK = 0.8
+"""What each token further back costs."""
+
+SHORT = 0.6
+"""What a repair costs after which only the rest of the line can be read."""
+
+KEYWORD = 2.5
 HEADS = ("structure", "impl", "binding", "scheme", "auto", "pipeline", "frt")
 _BRACKETS = frozenset("()[]{}")
+_SEPARATORS = frozenset((",", ":", ";", ".", "=", "=>", "->", ":=", "==", ">=", "..", "..="))
+_NEVER = frozenset("?.*-|") | {"...", "and", "or", "is", "not"}
 _FILLERS = {"NAME": "_", "NUMBER": "1", "STRING": '""', "PATH": "_"}
 _INSTEAD = {"open_string": "STRING", "quoted": "STRING"}
 
@@ -48,28 +57,51 @@ class Repair:
     at: int
     cost: float
     doubtful: bool
-    reach: int = 0
 
 
 def find_repair(engine: Engine) -> Repair | None:
     """The best repair for the error at the engine's position, or None."""
     best: Repair | None = None
-    error_at = engine.at
     places: list[tuple[Cell, int]] = [(engine.cell, engine.at)]
     places.extend((step.cell, step.start) for step in reversed(engine.recent))
     for back, (cell, at) in enumerate(places):
-        penalty = 0.8 * back
-        if best is not None and best.cost <= penalty:
-            break
         for repair in _candidates(engine, cell, at):
-            cost = repair.cost + penalty
+            cost = repair.cost + BACK * back + _line_start(engine, repair)
             if best is not None and cost >= best.cost:
                 continue
             count, reach = engine.progress(repair.cell, repair.at, LOOK)
-            if count < MUST_READ + back or (reach <= error_at and back):
+            if reach <= engine.at and (back or count == 0 and repair.kind != "drop"):
                 continue
-            best = replace(repair, cost=cost, reach=reach)
+            if count < MUST_READ:
+                if not _line_done(engine, reach):
+                    continue
+                cost += SHORT
+            if best is None or cost < best.cost:
+                best = replace(repair, cost=cost)
     return best
+
+
+def _line_done(engine: Engine, reach: int) -> bool:
+    """Whether the rest of the line of the error was read."""
+    end = engine.text.find("\n", engine.at)
+    return reach >= (len(engine.text) if end < 0 else end)
+
+
+def _line_start(engine: Engine, repair: Repair) -> float:
+    """What speaks for or against a repair in how it reads a member's keyword that is
+    first on its line: as a name it is most likely read wrongly."""
+    at = skip_trivia(engine.text, repair.at)
+    if at >= len(engine.text) or indent_at(engine.text, at) is None:
+        return 0
+    word = lexeme_at(engine.text, at).text
+    hit = engine.tables.lexers[repair.cell[0]](engine.text, at)
+    if word not in engine.tables.starters or hit is None:
+        return 0
+    as_keyword = hit[1] not in ("NAME", "PATH")
+    before = next((s.terminal for s in engine.recent if s.start == at), None)
+    if not as_keyword:
+        return KEYWORD
+    return -KEYWORD if before in ("NAME", "PATH") else 0
 
 
 def _candidates(engine: Engine, cell: Cell, at: int) -> Iterator[Repair]:
@@ -82,21 +114,26 @@ def _candidates(engine: Engine, cell: Cell, at: int) -> Iterator[Repair]:
         yield _put(engine, cell, found, "STRING", '""', "close_text", 0.5, found.end, True)
     for terminal in accepted:
         text = marks.get(terminal, _FILLERS.get(terminal))
-        if text is None:
+        if text is None or text in engine.tables.starters or text in _NEVER:
             continue
         is_mark = terminal in marks and not text[0].isalpha()
-        cost = 1.5 if is_mark else 2.2 if terminal in marks else 2.5
-        cost += 0.2 if text in _BRACKETS else 0.1 if text in "?.*-" else 0
+        cost = 1.5 if is_mark else 2.6 if terminal in marks else 2.5
+        cost += 0.2 if text in _BRACKETS else 0
         doubtful = terminal in _FILLERS
         yield _put(engine, cell, found, terminal, text, "insert", cost, found.start, doubtful)
-        if is_mark and found.kind in ("mark", "other"):
-            yield _put(
-                engine, cell, found, terminal, text, "exchange", cost + 0.3, found.end, False
-            )
+        if is_mark and _alike(text, found.text):
+            yield _put(engine, cell, found, terminal, text, "exchange", 1.8, found.end, False)
     if found.kind != "end":
         light = found.kind in ("mark", "other")
         cost = 2.0 if light else 2.6
+        if found.text == "," and indent_at(engine.text, skip_trivia(engine.text, found.end)):
+            cost = 1.2
         yield Repair("drop", found, None, "", cell, found.end, cost, not light)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two marks are easily taken for each other."""
+    return any(one in group and other in group for group in (_BRACKETS, _SEPARATORS))
 
 
 def _respelt(engine: Engine, cell: Cell, found: Lexeme, accepted: list[str]) -> Iterator[Repair]:
@@ -153,13 +190,24 @@ def end_before(text: str, at: int) -> int:
 # ---------------------------------------------------------------- panic
 
 
-def panic(engine: Engine) -> Lexeme:
-    """Drop text up to a place where reading can go on; what was dropped.
+@dataclass(frozen=True)
+class Dropped:
+    """What panic did: ``at_once`` when reading goes on at the very lexeme of the error, in
+    a block around; ``left_block`` when a block was left for that, ``undid_end`` when the
+    closing brace before it was taken back."""
+
+    at_once: bool = False
+    left_block: bool = False
+    undid_end: bool = False
+
+
+def panic(engine: Engine) -> Dropped:
+    """Drop text up to a place where reading can go on.
 
     The engine stands at that place with an ERROR in the tree; at the end of the text it
     has closed everything that was open.
     """
-    text, begin = engine.text, engine.at
+    text, begin, cell = engine.text, engine.at, engine.cell
     depth = 0
     at = begin
     while at < len(text):
@@ -167,18 +215,28 @@ def panic(engine: Engine) -> Lexeme:
         indent = indent_at(text, at)
         if found.kind == "word" and indent is not None:
             if found.text in HEADS and indent == 0 and _resume(engine, found, begin, top=True):
-                return Lexeme("other", text[begin:at], begin, at)
+                return _dropped(engine, cell, begin)
             if depth == 0 and _resume(engine, found, begin):
-                return Lexeme("other", text[begin:at], begin, at)
+                return _dropped(engine, cell, begin)
         elif found.text == "{":
             depth += 1
         elif found.text == "}":
             if depth == 0 and _resume(engine, found, begin):
-                return Lexeme("other", text[begin:at], begin, at)
+                return _dropped(engine, cell, begin)
             depth = max(0, depth - 1)
         at = skip_trivia(text, found.end)
     drop_rest(engine)
-    return Lexeme("other", text[begin:], begin, len(text))
+    return Dropped()
+
+
+def _dropped(engine: Engine, cell: Cell | None, begin: int) -> Dropped:
+    resumed = engine.cell[2]  # below the ERROR
+    kinds = []
+    while cell is not None and cell is not resumed:
+        kinds.append(getattr(cell[1], "kind", None))
+        cell = cell[2]
+    opened, closed = kinds.count("LBRACE"), kinds.count("RBRACE")
+    return Dropped(engine.at == begin, opened > closed, closed > opened)
 
 
 def _resume(engine: Engine, found: Lexeme, begin: int, top: bool = False) -> bool:

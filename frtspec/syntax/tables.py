@@ -36,7 +36,7 @@ class Tables:
 
     ``gotos[state][rule name]``; ``lexers[state]`` matches the terminals of a state;
     ``marks``: terminal -> its text where it has one (keywords and punctuation);
-    ``members``: the rules that recovery may drop whole.
+    ``members``: the rules that recovery may drop whole; ``starters``: their keywords.
     """
 
     start: int
@@ -46,6 +46,7 @@ class Tables:
     lexers: Mapping[int, Callable[[str, int], tuple[str, str] | None]]
     marks: Mapping[str, str]
     members: frozenset[str]
+    starters: frozenset[str]
 
 
 @cache
@@ -85,14 +86,16 @@ def tables() -> Tables:
     lexers = {}
     for state, lexer in lark.parser.lexer.lexers.items():
         lexers[state] = by_lexer.setdefault(id(lexer), matcher(lexer))
+    members, marks = _members(lark), _marks(lark)
     return Tables(
         start=conf.start_state,
         end=conf.end_state,
         actions=actions,
         gotos=gotos,
         lexers=lexers,
-        marks=_marks(lark),
-        members=_members(lark),
+        marks=marks,
+        members=members,
+        starters=_starters(lark, members, marks),
     )
 
 
@@ -124,3 +127,18 @@ def _members(lark: Lark) -> frozenset[str]:
             elif name.islower():
                 found.add(name)
     return frozenset(found)
+
+
+def _starters(lark: Lark, members: frozenset[str], marks: Mapping[str, str]) -> frozenset[str]:
+    """The words that a member can begin with."""
+    wanted = set(members)
+    found: set[str] = set()
+    for _ in range(2):  # a member may begin with a rule, such as an item's word
+        for rule in lark.rules:
+            if rule.origin.name in wanted and rule.expansion:
+                first = rule.expansion[0]
+                if first.is_term:
+                    found.add(marks.get(first.name, ""))
+                elif first.name.endswith("_word"):
+                    wanted.add(first.name)
+    return frozenset(found - {""})
