@@ -13,11 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TrailRow:
-    """One step that fell through before the refusal (a rung, a candidate)."""
+    """One step of a search (a rung, a candidate) and what came of it.
+
+    ``verdict``: fell_through, not_tried or bound."""
 
     what: str
     code: str
     reason: str
+    verdict: str = "fell_through"
 
 
 class Refusal(Exception):

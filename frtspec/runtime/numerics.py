@@ -46,7 +46,8 @@ def row_amax(x: Tensor) -> Tensor:
 
 
 def _scale(amax: Tensor | float, largest: float) -> Tensor:
-    return torch.atleast_1d(torch.as_tensor(amax, dtype=torch.float32) / largest)
+    scale = torch.as_tensor(amax, dtype=torch.float32) / largest
+    return scale if scale.dim() else scale.reshape(1)
 
 
 def _amax(w: Tensor, per: Per) -> Tensor:

@@ -168,7 +168,9 @@ def tiny_decoder(seed: int = 0, **overrides: Any) -> TinyDecoder:
     return model
 
 
-def token_batches(count: int = 3, *, batch: int = 2, length: int = 7, seed: int = 1) -> list[Tensor]:
+def token_batches(
+    count: int = 3, *, batch: int = 2, length: int = 7, seed: int = 1
+) -> list[Tensor]:
     """``count`` batches of token ids [batch, length]."""
     generator = torch.Generator().manual_seed(seed)
     return [torch.randint(0, 97, (batch, length), generator=generator) for _ in range(count)]
@@ -176,7 +178,7 @@ def token_batches(count: int = 3, *, batch: int = 2, length: int = 7, seed: int 
 
 # ---------------------------------------------------------------- structures
 
-M, D, F, K, N = dims("M", "D", "F", "K", "N")
+M, D, F, K, N, N_i = dims("M", "D", "F", "K", "N", "N[i]")
 
 
 def mlp(
@@ -196,9 +198,7 @@ def mlp(
         case "silu":
             act_after_mul = nnf.silu(g) * u
         case _:
-            raise ops.unknown_variant(
-                "decoder_ffn", "activation", activation, DECODER_FFN.variants
-            )
+            raise ops.unknown_variant("decoder_ffn", "activation", activation, DECODER_FFN.variants)
     record("act_after_mul", act_after_mul)
     return act_after_mul @ w_down
 
@@ -281,7 +281,7 @@ DECODER_FFN = StructureSpec(
 
 
 def linear_proj_reference(
-    x: Tensor, *, w: Tensor, b: Tensor | None = None, record: ops.Record = ops.ignore
+    x: Tensor, *, w: Tensor, b: Tensor | None = None, bias: str, record: ops.Record = ops.ignore
 ) -> Tensor:
     record("x", x)
     y = x.float() @ w.float()
@@ -328,7 +328,7 @@ QKV_PACK = StructureSpec(
     outputs=("y",),
     optional=(),
     slots=("w",),
-    shapes={"x": (rows(M), K)},
+    shapes={"x": (rows(M), K), "w": (K, N_i), "y": (rows(M), N_i)},
     variants={},
     params={},
     points={"x": "statistic"},
@@ -481,7 +481,7 @@ class LinearFp8Static(BoundImpl):
         super().__init__()
         self.pack("weight", numerics.quantize_fp8(w.T, per="tensor"))
         self.scale("in_s", in_s)
-        self.keep("bias", b)
+        self.pack("bias", b)
 
     def _plus_bias(self, y: Tensor) -> Tensor:
         return y if self.bias is None else (y.float() + self.bias.float()).to(y.dtype)
@@ -532,13 +532,11 @@ class NormFused(BoundImpl):
     def __init__(self, *, w: Tensor, b: Tensor, eps: float) -> None:
         super().__init__()
         self.eps = eps
-        self.keep("w", w)
-        self.keep("b", b)
+        self.pack("w", w)
+        self.pack("b", b)
 
     def run_torch(self, x: Tensor) -> Tensor:
-        normed = nnf.layer_norm(
-            x.float(), x.shape[-1:], self.w.float(), self.b.float(), self.eps
-        )
+        normed = nnf.layer_norm(x.float(), x.shape[-1:], self.w.float(), self.b.float(), self.eps)
         return normed.to(torch.bfloat16)
 
     def run_emulate(self, x: Tensor) -> Tensor:

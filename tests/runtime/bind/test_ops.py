@@ -24,18 +24,20 @@ def test_rms_norm_equals_torchs(rows: int, width: int, eps: float) -> None:
     torch.testing.assert_close(ops.rms_norm(x, eps), nnf.rms_norm(x, (width,), eps=eps))
 
 
-def test_l2_norm_has_unit_length() -> None:
+def test_l2norm_has_unit_length() -> None:
     x = torch.randn(4, 16)
-    torch.testing.assert_close(ops.l2_norm(x, 0.0).norm(dim=-1), torch.ones(4))
+    torch.testing.assert_close(ops.l2norm(x, 0.0).norm(dim=-1), torch.ones(4))
 
 
 def test_a_zero_row_is_finite() -> None:
-    for norm in (ops.rms_norm, ops.layer_norm, ops.l2_norm):
+    for norm in (ops.rms_norm, ops.layer_norm, ops.l2norm):
         assert torch.equal(norm(torch.zeros(2, 8), 1e-6), torch.zeros(2, 8))
 
 
 def test_an_unknown_variant_names_what_is_known() -> None:
-    error = ops.unknown_variant("decoder_ffn", "activation", "relu", {"activation": ("gelu", "silu")})
+    error = ops.unknown_variant(
+        "decoder_ffn", "activation", "relu", {"activation": ("gelu", "silu")}
+    )
     assert isinstance(error, Refusal)
     assert "relu" in str(error) and "gelu, silu" in str(error)
     with pytest.raises(Refusal):

@@ -1,0 +1,140 @@
+"""Whether a seat can be bound at all: its modules, how the host calls them, its impl."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.host import SlotValue, edges
+from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.recorders import CallForm
+from frtspec.runtime.seatmodule import SeatModule
+from frtspec.runtime.spec import Refused, Seat
+
+DTYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+}
+"""Dtype names of specs."""
+
+
+def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
+    """Raises Refusal ``host.attached``, ``host.training`` or ``host.shared_module``."""
+    if seat.form not in ("swap", "siblings"):
+        raise Refusal(
+            "impl.form",
+            f"the seat form {seat.form} has no runtime yet",
+            fix="use swap or siblings",
+            seat=seat.name,
+        )
+    parents: dict[int, list[str]] = {id(host): [] for host in hosts.values()}
+    names = {id(module): name for name, module in model.named_modules()}
+    for parent, name, child in edges(model):
+        if id(child) in parents:
+            parents[id(child)].append(f"{names[id(parent)]}.{name}".removeprefix("."))
+    for path, host in hosts.items():
+        if isinstance(host, SeatModule):
+            raise Refusal(
+                "host.attached",
+                f"{path} holds the attached seat {host._frt.counter.seat} already",
+                fix="detach the other attachment first",
+                seat=seat.name,
+            )
+        training = [name or path for name, part in host.named_modules() if part.training]
+        if training:
+            raise Refusal(
+                "host.training",
+                f"{path} is in training mode ({', '.join(training)})",
+                fix="call model.eval() before attaching",
+                seat=seat.name,
+            )
+        if len(parents[id(host)]) > 1:
+            raise Refusal(
+                "host.shared_module",
+                f"one module serves at {' and '.join(parents[id(host)])}",
+                fix="a seat would change both places: leave this seat out",
+                seat=seat.name,
+            )
+
+
+def check_calls(seat: Seat, form: CallForm) -> None:
+    """Raises Refusal ``host.returns``, ``host.arguments`` or ``host.width``."""
+    if form.returns != {"tensor"}:
+        raise Refusal(
+            "host.returns",
+            f"{seat.path} returns {' and '.join(sorted(form.returns))}; a seat returns a tensor",
+            fix="bind a module that returns one tensor",
+            seat=seat.name,
+        )
+    if form.extra:
+        raise Refusal(
+            "host.arguments",
+            f"the host calls {seat.path} with {', '.join(sorted(form.extra))}, "
+            f"which {seat.structure.key} has no input for",
+            fix="this host's module does more than the structure: leave this seat out",
+            seat=seat.name,
+        )
+    if len(form.widths) != 1:
+        raise Refusal(
+            "host.width",
+            f"{seat.path} was called with inputs of several widths: "
+            f"{', '.join(map(str, sorted(form.widths)))}",
+            fix="a seat has one width: bind a module that is called with one",
+            seat=seat.name,
+        )
+
+
+def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
+    """Raises Refusal ``host.variant``, ``impl.variant`` or ``impl.dtype``."""
+    spec = impl.SPEC
+    for axis, value in seat.variants.items():
+        if isinstance(value, Refused):
+            raise Refusal(
+                "host.variant",
+                f"{value.what} is {value.value!r}; {seat.structure.key} has {axis} for "
+                f"{', '.join(map(repr, value.known))}",
+                fix="this host computes something else here: leave this seat out",
+                seat=seat.name,
+            )
+        allowed = spec.only.get(axis)
+        if allowed is not None and value not in allowed:
+            raise Refusal(
+                "impl.variant",
+                f"{spec.name} has no form for {axis} = {value}; it has one for "
+                f"{', '.join(allowed)}",
+                fix="use a scheme with an impl for this variant",
+                seat=seat.name,
+                form=spec.name,
+            )
+    for point, names in spec.admits.items():
+        admitted = {DTYPES[name] for name in names if name in DTYPES}
+        found = {context.dtype for context in form.out_dtypes}
+        if not found <= admitted:
+            raise Refusal(
+                "impl.dtype",
+                f"{point} is {', '.join(sorted(map(str, found)))} on this host; "
+                f"{spec.name} admits {', '.join(names)}",
+                fix="load the host in a dtype that the impl admits",
+                seat=seat.name,
+                form=spec.name,
+            )
+
+
+def one_device(seat: Seat, weights: Mapping[str, SlotValue], form: CallForm) -> torch.device:
+    """The device of the seat's weights and inputs. Raises Refusal ``host.device``."""
+    found = set(form.devices)
+    for value in weights.values():
+        found |= {item.device for item in ((value,) if isinstance(value, Tensor) else value)}
+    if len(found) != 1:
+        raise Refusal(
+            "host.device",
+            f"weights and inputs lie on {' and '.join(sorted(map(str, found)))}",
+            fix="a seat lies on one device: place this layer whole on one",
+            seat=seat.name,
+        )
+    return found.pop()

@@ -1,0 +1,65 @@
+"""A bound impl seen from the host: leading axes, dtypes and autocast taken care of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from frtspec.runtime.calls import autocast_dtype, row_count
+from frtspec.runtime.guard import Band, Contract
+from frtspec.runtime.impl import BoundImpl
+
+
+@dataclass(frozen=True)
+class Form:
+    """An impl on one rung, for the row counts of one band."""
+
+    band: Band
+    impl: BoundImpl
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of one seat, callable like the host's module.
+
+    Takes the structure's inputs in the host's shapes ([..., K]) and returns what the
+    host's module returns: the same leading axes, the host's dtype, a tuple where the
+    structure has several outputs. Autocast is off inside; the impl says its own dtypes.
+    """
+
+    contract: Contract
+    forms: tuple[Form, ...]
+
+    def __call__(self, *inputs: Tensor) -> Any:
+        rows = tuple(
+            [
+                x.reshape(-1, width).contiguous()
+                for x, width in zip(inputs, self.contract.widths, strict=True)
+            ]
+        )
+        impl = self._form_for(row_count(inputs[0])).impl
+        out_dtype = self.contract.out_dtype(inputs[0])
+        device_type = inputs[0].device.type
+        if autocast_dtype(device_type) is None:
+            result = impl.run(*rows)
+        else:
+            with torch.autocast(device_type, enabled=False):
+                result = impl.run(*rows)
+        lead = inputs[0].shape[:-1]
+        if isinstance(result, Tensor):
+            return _as_host(result, lead, out_dtype)
+        return tuple([_as_host(item, lead, out_dtype) for item in result])
+
+    def _form_for(self, rows: int) -> Form:
+        for form in self.forms:
+            if form.band.holds(rows):
+                return form
+        return self.forms[-1]
+
+
+def _as_host(rows: Tensor, lead: torch.Size, dtype: torch.dtype) -> Tensor:
+    """Rows [M, N] as the host returns them: contiguous, so that any ``view`` works."""
+    return rows.to(dtype).contiguous().reshape(*lead, rows.shape[-1])

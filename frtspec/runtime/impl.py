@@ -1,0 +1,72 @@
+"""The base of generated impls: packed weights, scales, and the rung they run on."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from frtspec.runtime.numerics import Quantized
+from frtspec.runtime.spec import ImplSpec, RungSpec
+
+
+class BoundImpl(nn.Module):
+    """Packed weights of one seat and the arithmetic that runs on them.
+
+    A subclass packs in ``__init__``, which takes by keyword what it needs of: weight
+    slots (in_out), scales (float32, [1]), variants and params. Each rung is a method
+    that takes the inputs as rows ([M, K], contiguous, in the host's dtype) and
+    returns rows in any float dtype (a tuple where the structure has several
+    outputs); leading axes and the host's dtype are the caller's matter.
+
+    ``kernel`` is the loaded kernel package of the rung, None where it needs none.
+    """
+
+    SPEC: ClassVar[ImplSpec]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rung: RungSpec | None = None
+        self.kernel: ModuleType | None = None
+
+    def pack(self, name: str, value: Quantized | Tensor | None) -> None:
+        """Keep a weight as ``self.<name>``; a quantised one with ``self.<name>_scale``.
+
+        The pack is contiguous and owns its memory. None keeps an absent weight absent.
+        """
+        if isinstance(value, Quantized):
+            self._own(name, value.data)
+            self._own(f"{name}_scale", value.scale)
+        elif value is None:
+            self.register_buffer(name, None, persistent=False)
+        else:
+            self._own(name, value)
+
+    def scale(self, name: str, value: Tensor) -> None:
+        """Keep an activation scale as ``self.<name>``: float32, [1] or one per channel."""
+        self._own(name, value.float() if value.dim() else value.float().reshape(1))
+
+    def _own(self, name: str, value: Tensor) -> None:
+        own = value.detach().clone(memory_format=torch.contiguous_format)
+        self.register_buffer(name, own, persistent=False)
+
+    def on(self, rung: RungSpec, kernel: ModuleType | None = None) -> Self:
+        """This impl bound to a rung: a view that shares the packs and copies nothing."""
+        view = type(self).__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        view.rung, view.kernel = rung, kernel
+        return view
+
+    def run(self, *inputs: Tensor) -> Any:
+        """Run the bound rung on rows."""
+        if self.rung is None:
+            raise RuntimeError(f"{type(self).__name__} is bound to no rung; call on(rung) first")
+        return getattr(self, self.rung.run)(*inputs)
+
+    forward = run
+
+    def bytes(self) -> int:
+        """Bytes that the packs and scales hold."""
+        return sum(buffer.nbytes for buffer in self.buffers())

@@ -1,0 +1,302 @@
+"""Building a seat's impl and finding the rung that runs it.
+
+Rungs are tried in the order the impl lists them. A rung is admitted when the seat's
+sizes lie in its envelope, its kernel loads, and one probe at the bound shape gives
+what the impl's own emulation gives. ``emulate`` runs only when it is asked for by
+name: falling through to arithmetic that is slower than the host would look bound.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from frtspec.dims import Constraint, DimError
+from frtspec.runtime import eligible, facts, kernels, numerics
+from frtspec.runtime.errors import Refusal, TrailRow
+from frtspec.runtime.forms import Form, Forms
+from frtspec.runtime.guard import Band, Contract, Guard
+from frtspec.runtime.host import SlotValue, seat_modules, seat_weights, solved_dims
+from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.ledger import Counter
+from frtspec.runtime.observe import Observation
+from frtspec.runtime.probe import probe, probe_inputs
+from frtspec.runtime.seatmodule import SeatModule
+from frtspec.runtime.siblings import SiblingModule, Stash
+from frtspec.runtime.spec import BandSpec, Route, RungSpec, Seat
+
+KINDS = ("hub", "local", "torch", "emulate")
+
+
+@dataclass
+class BoundSeat:
+    """A seat with its impl packed and a rung chosen; nothing on the host has changed.
+
+    impl         the impl on the chosen rung (the first band's, where there are bands)
+    trail        every rung that was looked at, in order, and what came of it
+    modules      host path -> the module that will stand there
+    bytes_added  what the packs and scales hold
+    """
+
+    seat: Seat
+    impl: BoundImpl
+    rung: RungSpec
+    trail: tuple[TrailRow, ...]
+    modules: dict[str, SeatModule]
+    forms: Forms
+    guard: Guard
+    counter: Counter
+    bytes_added: int
+
+    def call(self, *inputs: Tensor) -> Any:
+        """The bound form on the host's shapes and dtypes, without guard or ledger."""
+        return self.forms(*inputs)
+
+
+@torch.no_grad()
+def bind_seat(
+    model: nn.Module,
+    seat: Seat,
+    route: Route,
+    observation: Observation,
+    *,
+    rungs: Sequence[str] | None = None,
+    on_guard_fail: str = "fallback",
+) -> BoundSeat:
+    """Pack the seat's weights and bind them to a rung.
+
+    rungs          kinds to try; None: all but ``emulate``
+    on_guard_fail  ``fallback`` or ``raise``: what a call does that the seat is not bound for
+
+    Raises Refusal: what calibration found, ``host.*`` (the host is not what the binding
+    says), ``impl.*`` (the impl has no form for it), ``rung.none`` with the whole trail.
+    """
+    _check_options(rungs, on_guard_fail)
+    if route.impl is None:
+        raise Refusal(
+            "scheme.keep",
+            route.keep or "the scheme keeps this structure at the host's precision",
+            fix="choose another scheme to have it bound",
+            seat=seat.name,
+        )
+    if seat.name in observation.refusals:
+        raise observation.refusals[seat.name]
+    form = observation.form(seat.name)
+    hosts = seat_modules(model, seat)
+    eligible.check_modules(model, seat, hosts)
+    facts.check_expects(model, seat, form)
+    eligible.check_calls(seat, form)
+    eligible.check_impl(seat, route.impl, form)
+    weights = seat_weights(model, seat)
+    device = eligible.one_device(seat, weights, form)
+    impl = build(seat, route.impl, weights, observation)
+    climb = _Climb(seat, impl, observation, device, solved_dims(seat, weights), rungs)
+    forms = climb.forms(_contraction(weights))
+    (widths,) = form.widths
+    bands = tuple(item.band for item in forms)
+    contract = Contract(widths, device, dict(form.out_dtypes), bands)
+    return _bound(seat, hosts, Forms(contract, forms), tuple(climb.trail), on_guard_fail)
+
+
+def _check_options(rungs: Sequence[str] | None, on_guard_fail: str) -> None:
+    unknown = [kind for kind in rungs or () if kind not in KINDS]
+    if unknown or isinstance(rungs, str):
+        raise Refusal(
+            "option.rungs",
+            f"rungs={rungs!r} is no list of {', '.join(KINDS)}",
+            fix='pass for instance rungs=("torch",)',
+        )
+    if on_guard_fail not in ("fallback", "raise"):
+        raise Refusal(
+            "option.on_guard_fail",
+            f"on_guard_fail={on_guard_fail!r} is neither 'fallback' nor 'raise'",
+            fix="pass one of the two",
+        )
+
+
+def build(
+    seat: Seat,
+    impl: type[BoundImpl],
+    weights: Mapping[str, SlotValue],
+    observation: Observation,
+) -> BoundImpl:
+    """The impl of a seat, packed: it is handed what its constructor names."""
+    known: dict[str, Any] = {
+        **seat.structure.params,
+        **seat.params,
+        **seat.variants,
+        **dict.fromkeys(seat.structure.optional),
+        **weights,
+    }
+    for name, (point, _) in impl.SPEC.scales.items():
+        amax = observation.statistic(seat.name, point)
+        like = next(iter(weights.values()))
+        device = (like if isinstance(like, Tensor) else like[0]).device
+        known[name] = numerics.fp8_scale(amax).to(device)
+    wanted = inspect.signature(impl).parameters
+    return impl(**{name: known[name] for name in wanted if name in known})
+
+
+def _contraction(weights: Mapping[str, SlotValue]) -> int:
+    """K: the longest contraction among the seat's matrix products (in_out: axis 0)."""
+    several = [(v,) if isinstance(v, Tensor) else v for v in weights.values()]
+    return max((w.shape[0] for group in several for w in group if w.dim() == 2), default=1)
+
+
+def _bound(
+    seat: Seat,
+    hosts: Mapping[str, nn.Module],
+    forms: Forms,
+    trail: tuple[TrailRow, ...],
+    on_guard_fail: str,
+) -> BoundSeat:
+    impl = forms.forms[0].impl
+    assert impl.rung is not None
+    guard = Guard(forms.contract, hosts)
+    counter = Counter(seat.name, f"{impl.SPEC.name} on {impl.rung.label}", on_guard_fail)
+    modules: dict[str, SeatModule] = {}
+    stash = Stash()
+    for member, (path, host) in enumerate(hosts.items()):
+        if seat.siblings is None:
+            modules[path] = SeatModule(host, forms, guard, counter)
+        else:
+            modules[path] = SiblingModule(host, forms, guard, counter, member=member, stash=stash)
+    return BoundSeat(seat, impl, impl.rung, trail, modules, forms, guard, counter, impl.bytes())
+
+
+# ---------------------------------------------------------------- the ladder
+
+
+@dataclass
+class _Climb:
+    """One seat on its way up: bands in order, in each the first rung that is admitted."""
+
+    seat: Seat
+    impl: BoundImpl
+    observation: Observation
+    device: torch.device
+    dims: Mapping[str, int]
+    asked: Sequence[str] | None
+
+    def __post_init__(self) -> None:
+        self.trail: list[TrailRow] = []
+
+    def forms(self, k: int) -> tuple[Form, ...]:
+        """A form for each band that some rung serves. Raises Refusal ``rung.none``."""
+        found = [form for band in self._bands() if (form := self._first(band, k)) is not None]
+        if found:
+            return tuple(found)
+        spec = self.impl.SPEC
+        asked = "" if self.asked is None else f" (asked for: {', '.join(self.asked)})"
+        raise Refusal(
+            "rung.none",
+            f"no rung of {spec.name} serves here{asked}",
+            fix="see what each rung lacks; rungs=('emulate',) runs the arithmetic anywhere, slowly",
+            seat=self.seat.name,
+            form=spec.name,
+            shape=self.dims,
+            trail=tuple(self.trail),
+        )
+
+    def _bands(self) -> list[tuple[Band, Sequence[RungSpec]]]:
+        spec = self.impl.SPEC
+        if not spec.bands:
+            return [(Band(), spec.rungs)]
+        return [(_band(item), item.rungs) for item in spec.bands]
+
+    def _first(self, band: tuple[Band, Sequence[RungSpec]], k: int) -> Form | None:
+        whole, rungs = band
+        for rung in rungs:
+            if not self._asked_for(rung):
+                continue
+            try:
+                form, reason = self._admit(rung, whole, k)
+            except Refusal as refusal:
+                self.trail.append(TrailRow(rung.label, refusal.code, refusal.what))
+                continue
+            self.trail.append(TrailRow(rung.label, "rung.bound", reason, "bound"))
+            return form
+        return None
+
+    def _asked_for(self, rung: RungSpec) -> bool:
+        if self.asked is None:
+            wanted, reason = rung.kind != "emulate", "runs only when asked for by name"
+        else:
+            wanted, reason = rung.kind in self.asked, "another rung was asked for by name"
+        if not wanted:
+            self.trail.append(TrailRow(rung.label, "rung.not_asked", reason, "not_tried"))
+        return wanted
+
+    def _admit(self, rung: RungSpec, band: Band, k: int) -> tuple[Form, str]:
+        """Envelope, kernel, probe. Raises Refusal with what the rung lacks."""
+        band = self._inside(rung, band)
+        kernel, origin = None, ""
+        if rung.package is not None:
+            loaded = kernels.load(rung.kind, rung.package, rung.version, rung.entries)
+            kernel, origin = loaded.module, f"{loaded.origin}; "
+        impl = self.impl.on(rung, kernel)
+        inputs = probe_inputs(self.seat, self.observation, band, self.device)
+        return Form(band, impl), origin + probe(impl, self.seat, inputs, k)
+
+    def _inside(self, rung: RungSpec, band: Band) -> Band:
+        """The band that the rung's envelope leaves. Raises Refusal ``rung.envelope``."""
+        rows = rows_symbol(self.seat)
+        for rule in rung.envelope:
+            if rows in rule.symbols():
+                band = _narrowed(band, rule, rows, self.dims)
+                continue
+            try:
+                holds = rule.check(self.dims)
+            except DimError as error:
+                raise _outside(rule, str(error)) from None
+            if not holds:
+                sizes = ", ".join(
+                    f"{name} = {self.dims[name]}" for name in rule.symbols() if name in self.dims
+                )
+                raise _outside(rule, sizes)
+        return band
+
+
+def _outside(rule: Constraint, why: str) -> Refusal:
+    return Refusal(
+        "rung.envelope",
+        f"needs {rule.text}" + (f"; {why}" if why else ""),
+        fix="sizes outside a rung's envelope are for another rung",
+    )
+
+
+def _band(spec: BandSpec) -> Band:
+    return Band(spec.lo, spec.hi)
+
+
+def rows_symbol(seat: Seat) -> str | None:
+    """The dim that stands for rows: ``M`` in ``x [rows M, D]``."""
+    for name in seat.structure.inputs:
+        axis = seat.structure.shapes[name][0]
+        if axis.rows:
+            return axis.symbols()[0]
+    return None
+
+
+def _narrowed(band: Band, rule: Constraint, rows: str | None, dims: Mapping[str, int]) -> Band:
+    """The band inside a rule on rows alone: a bound, a range, a divisor."""
+    args = [str(arg) if rows in arg.symbols() else arg.value(dims) for arg in rule.args]
+    lo, hi, multiple = band.lo, band.hi or 1 << 62, band.multiple
+    match rule.kind, args:
+        case "at_least", [str(symbol), int(least)] if symbol == rows:
+            lo = max(lo, least)
+        case "at_most", [str(symbol), int(most)] if symbol == rows:
+            hi = min(hi, most)
+        case "between", [int(least), str(symbol), int(most)] if symbol == rows:
+            lo, hi = max(lo, least), min(hi, most)
+        case "divides", [int(step), str(symbol)] if symbol == rows:
+            multiple = math.lcm(multiple, step)
+        case _:
+            raise _outside(rule, f"a rule on {rows} must be a bound, a range or a divisor of it")
+    return Band(lo, None if hi == 1 << 62 else hi, multiple)

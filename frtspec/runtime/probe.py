@@ -1,0 +1,148 @@
+"""One real run of a rung at the seat's own shape, held against the impl's emulation.
+
+That a package loads says nothing about one entry on one device at one shape. The
+probe is coarse on purpose (the parity gate is exact): it tells a rung that works
+from one that does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from frtspec.runtime.calls import row_count
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.guard import Band
+from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.observe import Observation
+from frtspec.runtime.spec import Seat
+
+MAX_ROWS = 256
+
+
+def tolerance(k: int) -> float:
+    """Largest rel_l2 between a rung and its emulation, over all rows and for each row.
+
+    ``max(2**-6, 0.5 * sqrt(16 / K))``: half of what it takes to lose one 16-wide tile of
+    a contraction over K, and never under what a few E4M3 codes make that a last bit of
+    a stored value tips over.
+    """
+    return max(2.0**-6, float(0.5 * (16 / max(k, 1)) ** 0.5)) if k > 64 else 0.25
+
+
+def probe(impl: BoundImpl, seat: Seat, inputs: tuple[Tensor, ...], k: int) -> str:
+    """Run the bound rung on rows and compare it. Returns what it measured.
+
+    Raises Refusal ``rung.raised``, ``rung.shape``, ``rung.not_finite`` or ``rung.values``.
+    A device that stopped working and faults of our own code pass through.
+    """
+    assert impl.rung is not None
+    form = f"{impl.SPEC.name} on {impl.rung.label}"
+    at = {"rows": inputs[0].shape[0]}
+    found = _run(impl, inputs, seat.name, form, at)
+    emulation = next((r for r in _all_rungs(impl) if r.kind == "emulate"), None)
+    wanted = found if emulation is None else _tensors(impl.on(emulation).run(*inputs))
+
+    def refuse(code: str, what: str) -> Refusal:
+        fix = "another rung serves, or none; the package or the device lacks what this one needs"
+        return Refusal(code, what, fix=fix, seat=seat.name, form=form, shape=at)
+
+    shapes, expected = [list(t.shape) for t in found], [list(t.shape) for t in wanted]
+    if shapes != expected or not all(t.is_floating_point() for t in found):
+        raise refuse("rung.shape", f"the probe gave {shapes}, the emulation gives {expected}")
+    if not all(bool(t.isfinite().all()) for t in found):
+        raise refuse("rung.not_finite", "the probe gave a NaN or an Inf")
+    worst = max(_distance(mine, theirs) for mine, theirs in zip(found, wanted, strict=True))
+    allowed = tolerance(k)
+    if not worst <= allowed:
+        raise refuse(
+            "rung.values",
+            f"the probe is {worst:.3g} away from the emulation (rel_l2), {allowed:.3g} is allowed "
+            f"at K = {k}",
+        )
+    return f"probed at {at['rows']} rows: {worst:.2g} away from the emulation (rel_l2)"
+
+
+def _all_rungs(impl: BoundImpl) -> list[Any]:
+    return [*impl.SPEC.rungs, *(rung for band in impl.SPEC.bands for rung in band.rungs)]
+
+
+_OURS = (NameError, AttributeError, AssertionError, ImportError)
+"""Raised by a rung that needs no package, these are faults of generated code."""
+
+
+def _run(
+    impl: BoundImpl, inputs: tuple[Tensor, ...], seat: str, form: str, at: dict[str, int]
+) -> tuple[Tensor, ...]:
+    assert impl.rung is not None
+    try:
+        result = impl.run(*inputs)
+        if inputs[0].is_cuda:
+            torch.cuda.synchronize(inputs[0].device)
+    except Exception as error:  # the rung's answer, kept whole in the refusal
+        if isinstance(error, torch.AcceleratorError):
+            raise
+        if impl.rung.kind not in ("hub", "local") and isinstance(error, _OURS):
+            raise
+        raise Refusal(
+            "rung.raised",
+            f"the probe raised {type(error).__name__}: {error}",
+            fix="another rung serves, or none; the package or the device lacks what this one needs",
+            seat=seat,
+            form=form,
+            shape=at,
+        ) from error
+    return _tensors(result)
+
+
+def _tensors(result: Any) -> tuple[Tensor, ...]:
+    return (result,) if isinstance(result, Tensor) else tuple(result)
+
+
+def _distance(found: Tensor, wanted: Tensor) -> float:
+    """rel_l2 over all rows, or of the worst row if that is larger (a row that is small
+    beside the others counts by their size)."""
+    error, size = (found.double() - wanted.double()), wanted.double()
+    whole = size.norm()
+    if not bool(whole > 0):
+        return 0.0 if not bool(error.norm() > 0) else float("inf")
+    by_row = size.norm(dim=-1).clamp_min(float(whole) / size.shape[0] ** 0.5 / 4)
+    return float(torch.maximum(error.norm() / whole, (error.norm(dim=-1) / by_row).max()))
+
+
+# ---------------------------------------------------------------- inputs
+
+
+def probe_inputs(
+    seat: Seat, observation: Observation, band: Band, device: torch.device
+) -> tuple[Tensor, ...]:
+    """Rows for a probe: what the host really gave the seat where a call was kept, else
+    random ones of the calibrated magnitude; as many as the host uses inside the band."""
+    count = _row_count(band, observation.rows(seat.name))
+    captured = observation.captured(seat.name)
+    if captured:
+        given = [x for x in captured[0].seat_inputs if isinstance(x, Tensor)]
+        return tuple(_repeat(x.reshape(row_count(x), -1), count) for x in given)
+    form = observation.form(seat.name)
+    (widths,) = form.widths
+    dtype = next(iter(form.out_dtypes)).dtype
+    amax = max((observation.amax(seat.name, p) for p in observation.points(seat.name)), default=4.0)
+    generator = torch.Generator().manual_seed(0)
+    made = [torch.randn(count, width, generator=generator) for width in widths]
+    return tuple((x * (amax / 4)).to(device, dtype) for x in made)
+
+
+def _row_count(band: Band, seen: tuple[int, ...]) -> int:
+    """The largest row count seen that the band holds, up to ``MAX_ROWS``; else its least."""
+    usable = [min(rows, MAX_ROWS) for rows in seen]
+    fitting = [rows for rows in usable if band.holds(rows)]
+    if fitting:
+        return max(fitting)
+    return -(-band.lo // band.multiple) * band.multiple
+
+
+def _repeat(rows: Tensor, count: int) -> Tensor:
+    times = -(-count // max(rows.shape[0], 1))
+    return rows.repeat(times, 1)[:count].contiguous()

@@ -1,0 +1,349 @@
+"""What ``observe`` hangs onto modules: one recorder for each thing to be known.
+
+A recorder is a context manager: entering puts its hooks on, leaving takes them
+off. Tensors are looked at, never changed; what is kept is detached and owned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from frtspec.runtime.calls import (
+    Context,
+    Signature,
+    autocast_dtype,
+    first_tensor,
+    row_count,
+    version_of,
+)
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.spec import InputOf, OutputOf, Seat, Stat
+
+Place = InputOf | OutputOf
+SeeInput = Callable[[tuple[Any, ...], dict[str, Any]], None]
+SeeOutput = Callable[[tuple[Any, ...], dict[str, Any], Any], None]
+
+
+class Recorder:
+    """The base: hooks in, hooks out."""
+
+    def __init__(self, seat: Seat) -> None:
+        self.seat = seat
+        self._hooks = ExitStack()
+
+    def attach(self) -> None:
+        """Put the hooks on, with ``before``, ``after`` and ``at``."""
+        raise NotImplementedError
+
+    def end_sample(self) -> None:
+        """A sample is over."""
+
+    def problem(self, samples: int) -> Refusal | None:
+        """Why the seat can't be used, after all samples."""
+        return None
+
+    def before(self, module: nn.Module, see: SeeInput) -> None:
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            see(args, kwargs)
+
+        self._hooks.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
+
+    def after(self, module: nn.Module, see: SeeOutput) -> None:
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            see(args, kwargs, output)
+
+        self._hooks.callback(module.register_forward_hook(hook, with_kwargs=True).remove)
+
+    def at(self, module: nn.Module, place: Place, see: Callable[[Tensor], None]) -> None:
+        """Call ``see`` with the tensor at a place, each time one with data passes."""
+
+        def pass_on(value: Any) -> None:
+            if isinstance(value, Tensor) and value.numel():
+                see(value.detach())
+
+        if isinstance(place, OutputOf):
+            self.after(module, lambda _a, _k, output: pass_on(first_tensor(output)))
+        else:
+            sig, name = Signature.of(module), place.arg
+            self.before(module, lambda args, kwargs: pass_on(sig.argument(name, args, kwargs)))
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            undo.callback(self._hooks.close)
+            self.attach()
+            undo.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._hooks.close()
+
+
+def place_text(place: Place) -> str:
+    """A place as the language writes it: ``input of layers.0.mlp``."""
+    if isinstance(place, OutputOf):
+        return f"output of {place.path}"
+    return f"arg {place.arg} of {place.path}" if place.arg else f"input of {place.path}"
+
+
+# ---------------------------------------------------------------- calls
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """How a seat's module was called and what it gave back, over every call seen.
+
+    widths    the last axis of each input, for each way they came
+    returns   ``tensor``, or the type's name
+    calls     positional, keyword
+    extra     arguments beyond the structure's inputs that were not their default
+    """
+
+    out_dtypes: Mapping[Context, torch.dtype]
+    devices: frozenset[torch.device]
+    widths: frozenset[tuple[int, ...]]
+    returns: frozenset[str]
+    calls: frozenset[str]
+    extra: frozenset[str]
+
+
+def input_count(seat: Seat) -> int:
+    """How many tensors the seat's module takes: the seam's sources, or the inputs that
+    the structure always has."""
+    spec = seat.structure
+    if seat.seam is not None:
+        return len(spec.seams[seat.seam].sources)
+    return len([name for name in spec.inputs if name not in spec.optional])
+
+
+class CallRecorder(Recorder):
+    """How often the seat's modules run, on how many rows, and in which form."""
+
+    def __init__(self, seat: Seat, modules: Mapping[str, nn.Module]) -> None:
+        super().__init__(seat)
+        self.modules = modules
+        self.counts = dict.fromkeys(modules, 0)
+        self.rows: set[int] = set()
+        self.out_dtypes: dict[Context, torch.dtype] = {}
+        self.devices: set[torch.device] = set()
+        self.widths: set[tuple[int, ...]] = set()
+        self.returns: set[str] = set()
+        self.styles: set[str] = set()
+        self.extra: set[str] = set()
+
+    @property
+    def calls(self) -> int:
+        return next(iter(self.counts.values()))
+
+    def form(self) -> CallForm:
+        return CallForm(
+            dict(self.out_dtypes),
+            frozenset(self.devices),
+            frozenset(self.widths),
+            frozenset(self.returns),
+            frozenset(self.styles),
+            frozenset(self.extra),
+        )
+
+    def attach(self) -> None:
+        for path, module in self.modules.items():
+            self._watch(path, module)
+
+    def _watch(self, path: str, module: nn.Module) -> None:
+        sig, count = Signature.of(module), input_count(self.seat)
+
+        def see(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            self.counts[path] += 1
+            self.styles.add("positional" if args else "keyword")
+            self.returns.add("tensor" if isinstance(output, Tensor) else type(output).__name__)
+            self.extra.update(sig.extra(count, args, kwargs))
+            inputs, y = sig.inputs(count, args, kwargs), first_tensor(output)
+            tensors = [x for x in inputs if isinstance(x, Tensor) and x.dim()]
+            if tensors and y is not None:
+                x = tensors[0]
+                self.rows.add(row_count(x))
+                self.widths.add(tuple(item.shape[-1] for item in tensors))
+                self.devices.add(x.device)
+                self.out_dtypes[Context(x.dtype, autocast_dtype(x.device.type))] = y.dtype
+
+        self.after(module, see)
+
+    def problem(self, samples: int) -> Refusal | None:
+        idle = [path for path, count in self.counts.items() if count == 0]
+        if not idle:
+            return None
+        return Refusal(
+            "host.never_called",
+            f"{', '.join(idle)} never ran as a module over {samples} samples: "
+            "a seat there would never fire",
+            fix="bind a module that this host calls (some hosts read a layer's parts directly), "
+            "or calibrate on traffic that reaches it",
+            seat=self.seat.name,
+        )
+
+
+# ---------------------------------------------------------------- statistics
+
+
+class PointRecorder(Recorder):
+    """The statistic of one point: the largest magnitude over every call of a sample.
+
+    ``running`` is this sample's, on its device; ``samples`` the closed ones, on the CPU.
+    """
+
+    def __init__(self, seat: Seat, point: str, stat: Stat, module: nn.Module, place: Place) -> None:
+        super().__init__(seat)
+        if stat.stat != "amax" or stat.per not in ("tensor", "channel"):
+            raise Refusal(
+                "calibration.statistic",
+                f"point {point}: no collector for {stat.stat} per {stat.per}",
+                fix="use amax, per tensor or per channel",
+                seat=seat.name,
+            )
+        self.point, self.module, self.place = point, module, place
+        self.per_channel = stat.per == "channel"
+        self.running: Tensor | None = None
+        self.samples: list[Tensor] = []
+        self.hits: list[int] = []
+        self._hits = 0
+
+    def attach(self) -> None:
+        self.at(self.module, self.place, self._see)
+
+    def _see(self, value: Tensor) -> None:
+        magnitude = value.abs()
+        if self.per_channel:
+            found = magnitude.reshape(-1, value.shape[-1]).amax(0).float()
+        else:
+            found = magnitude.amax().float().reshape(1)
+        self.running = found if self.running is None else torch.maximum(self.running, found)
+        self._hits += 1
+
+    def end_sample(self) -> None:
+        self.hits.append(self._hits)
+        self._hits = 0
+
+    def problem(self, samples: int) -> Refusal | None:
+        missed = [position for position, hits in enumerate(self.hits) if hits == 0]
+        if not missed:
+            return self._not_finite()
+        where = f"point {self.point} ({place_text(self.place)})"
+        if len(missed) == samples:
+            return Refusal(
+                "calibration.never_hit",
+                f"{where} was never reached over {samples} samples",
+                fix="check the place in the binding: the host may not call that module",
+                seat=self.seat.name,
+            )
+        return Refusal(
+            "calibration.uneven",
+            f"{where} was reached in {samples - len(missed)} of {samples} samples; "
+            f"missed in samples {', '.join(map(str, missed))}",
+            fix="calibrate on samples that all take this path through the host",
+            seat=self.seat.name,
+        )
+
+    def _not_finite(self) -> Refusal | None:
+        bad = [k for k, sample in enumerate(self.samples) if not bool(sample.isfinite().all())]
+        if not bad:
+            return None
+        nan = any(bool(self.samples[k].isnan().any()) for k in bad)
+        inf = any(bool(self.samples[k].isinf().any()) for k in bad)
+        kinds = " and ".join(name for name, found in (("NaN", nan), ("Inf", inf)) if found)
+        return Refusal(
+            "calibration.not_finite",
+            f"point {self.point} ({place_text(self.place)}) holds {kinds} "
+            f"in samples {', '.join(map(str, bad))}",
+            fix="find out why the untouched host computes it; no scale can be made of it",
+            seat=self.seat.name,
+        )
+
+
+# ---------------------------------------------------------------- siblings
+
+
+class SiblingRecorder(Recorder):
+    """Whether siblings get one tensor, unchanged, in the order declared."""
+
+    def __init__(self, seat: Seat, modules: Mapping[str, nn.Module]) -> None:
+        super().__init__(seat)
+        assert seat.siblings is not None
+        self.modules = modules
+        self.members = tuple(modules)
+        self.prove = seat.siblings.prove
+        self.found: Refusal | None = None
+        self._next = 0
+        self._shared: Tensor | None = None
+        self._version: int | None = None
+        self._copy: Tensor | None = None
+
+    def attach(self) -> None:
+        for position, (path, module) in enumerate(self.modules.items()):
+            self._watch(position, path, module)
+
+    def _watch(self, position: int, path: str, module: nn.Module) -> None:
+        sig = Signature.of(module)
+
+        def see(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            x = sig.inputs(1, args, kwargs)[0]
+            if isinstance(x, Tensor):
+                self._member_called(position, path, x)
+
+        self.before(module, see)
+
+    def _member_called(self, position: int, path: str, x: Tensor) -> None:
+        if position != self._next:
+            self._refuse("call_order", f"{path} was called where {self._due()} was due")
+        if position == 0:
+            self._open(x)
+        elif x is not self._shared:
+            self._refuse("shared_input", f"{path} got another tensor than {self.members[0]}")
+        elif self._changed(x):
+            self._refuse("shared_input", f"the shared input changed before {path} was called")
+        self._next = (position + 1) % len(self.members)
+        if self._next == 0:
+            self._close()
+
+    def _open(self, x: Tensor) -> None:
+        self._shared, self._version = x, version_of(x)
+        self._copy = x.detach().clone() if self._version is None else None
+
+    def _close(self) -> None:
+        self._next, self._shared, self._copy = 0, None, None
+
+    def _due(self) -> str:
+        return self.members[self._next]
+
+    def _changed(self, x: Tensor) -> bool:
+        """By version; inference tensors have none, so their content is compared."""
+        if self._copy is not None:
+            return not torch.equal(self._copy, x)
+        return version_of(x) != self._version
+
+    def end_sample(self) -> None:
+        if self._next:
+            self._refuse("call_order", f"a sample ended where {self._due()} was due")
+        self._close()
+
+    def _refuse(self, fact: str, what: str) -> None:
+        if self.found is None and fact in self.prove:
+            self.found = Refusal(
+                f"siblings.{fact}",
+                f"{fact} is not shown: {what}",
+                fix="leave this seat out: these modules can't be computed as one on this host",
+                seat=self.seat.name,
+            )
+
+    def problem(self, samples: int) -> Refusal | None:
+        return self.found
