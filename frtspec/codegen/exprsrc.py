@@ -25,7 +25,7 @@ _FROM_STRENGTH = {
     ATOM: pysrc.PRIMARY,
 }
 
-Lowering = Callable[[list[Py]], Py]
+Lowering = Callable[[Op, list[Py]], Py]
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Expressions:
     def _op(self, op: Op) -> Py:
         args = [self.emit(arg) for arg in op.args]
         if op.op in self.extra:
-            return self.extra[op.op](args)
+            return self.extra[op.op](op, args)
         row = OPS[op.op]
         if op.op == "neg":
             return negative(args[0])

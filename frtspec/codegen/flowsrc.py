@@ -13,6 +13,13 @@ from frtspec.ir.expr import Cond, Each, Expr, Let, Ref, Scan, Stmt
 from frtspec.ir.walk import parts, reads
 
 
+@dataclass(frozen=True)
+class Raw:
+    """Finished lines among statements, for what the dataflow has no word for."""
+
+    lines: tuple[str, ...]
+
+
 @dataclass
 class Body:
     """What the lines of one function are built from.
@@ -45,7 +52,7 @@ class Body:
 
     # ------------------------------------------------------------ blocks
 
-    def lines(self, stmts: Sequence[Stmt], present: frozenset[str] = frozenset()) -> list[str]:
+    def lines(self, stmts: Sequence[Stmt | Raw], present: frozenset[str] = frozenset()) -> list[str]:
         """A block. ``present``: optional values known not to be None here."""
         out: list[str] = []
         for cond, group in groupby(stmts, key=_shared_condition):
@@ -59,8 +66,10 @@ class Body:
                 out += indented(self.lines(inner, present | condsrc.proves(cond)))
         return out
 
-    def _statement(self, stmt: Stmt, present: frozenset[str]) -> list[str]:
+    def _statement(self, stmt: Stmt | Raw, present: frozenset[str]) -> list[str]:
         match stmt:
+            case Raw(lines=lines):
+                return list(lines)
             case Let(when=None):
                 return self._define(stmt, stmt.value, present) + self._recorded(stmt)
             case Let(when=cond, otherwise=otherwise) if cond is not None and otherwise is not None:
@@ -188,7 +197,7 @@ def _at(axis: int, step: str) -> str:
     return ", ".join(["...", step] + [":"] * (-axis - 1))
 
 
-def _shared_condition(stmt: Stmt) -> Cond | None:
+def _shared_condition(stmt: Stmt | Raw) -> Cond | None:
     """The condition a statement can share with its neighbours in one ``if``."""
     if isinstance(stmt, Let) and stmt.when is not None and stmt.otherwise is None:
         return stmt.when

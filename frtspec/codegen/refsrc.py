@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frtspec.codegen import condsrc, dimsrc
@@ -10,13 +10,13 @@ from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.names import DTYPES, RESERVED, free
 from frtspec.codegen.pysrc import call, pyrepr
-from frtspec.codegen.resolve import Resolved, resolve
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
+from frtspec.codegen.valuetypes import value_types
 from frtspec.dims import Axis, Poly, Shape
 from frtspec.ir.decl import Port, Seam, Slot, Structure
 from frtspec.ir.expr import Each, Let, Scan, Stmt
-from frtspec.ir.types import Tensor
+from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import reads
 
 
@@ -40,12 +40,12 @@ class References:
     """
 
     structure: Structure
-    resolved: Resolved = field(init=False)
+    types: Mapping[str, ValueType] = field(init=False)
     names: dict[str, str] = field(init=False)
     functions: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.resolved = resolve(self.structure)
+        self.types = value_types(self.structure)
         ports = [port.name for port in (*self.structure.inputs, *self.structure.outputs)]
         slots = [slot.name for slot in self.structure.slots]
         axes = [variant.name for variant in self.structure.variants]
@@ -69,8 +69,8 @@ class References:
             for port in outputs
             if port.when is not None and port.index is None
         ]
-        flow = self._flow(self.resolved.body, structure.seams, body)
-        lines += _returned(flow, [body.name(port.name) for port in outputs])
+        flow = self._flow(structure.reference, structure.seams, body)
+        lines += returned(flow, [body.name(port.name) for port in outputs])
         optional = self.optional()
         shapes = ", ".join(
             shaped(p.name, p.index, p.shape, p.name in optional) for p in structure.inputs
@@ -89,12 +89,10 @@ class References:
         slots = [slot for slot in self.structure.slots if slot.name in seam.slots]
         sources = [Argument(self.names.get(n, n), self._shape(n), False) for n in seam.sources]
         body, sizes = self._body([*sources, *self._arguments((), slots)])
-        stmts = self.resolved.of(seam.body)
-        self._closed(seam, stmts)
-        inner = [other for other in self._inside(seam)]
+        inner = self._inside(seam)
         targets = [body.name(name) for name in seam.targets]
         lines = self._known_variants(seam.variants)
-        lines += _returned(self._flow(stmts, inner, body), targets)
+        lines += returned(self._flow(seam.body, inner, body), targets)
         shapes = ", ".join(shaped(name, None, self._shape(name)) for name in seam.sources)
         results = ", ".join(shaped(name, None, self._shape(name)) for name in seam.targets)
         return Function(
@@ -128,8 +126,8 @@ class References:
         ports = {port.name: port for port in structure.inputs}
         out = [self._tensor(ports[name]) for name in self.inputs()]
         keywords = [self._tensor(slot) for slot in structure.slots]
-        keywords += [_variant(v.name, v.default) for v in structure.variants]
-        keywords += [_param(p.name, p.default) for p in structure.params]
+        keywords += [variant_parameter(v.name, v.default) for v in structure.variants]
+        keywords += [param_parameter(p.name, p.default) for p in structure.params]
         keywords.append("record: ops.Record = ops.ignore")
         keywords += [_hook(seam) for seam in structure.seams]
         return [*out, "*", *keywords]
@@ -140,8 +138,8 @@ class References:
         structure = self.structure
         out = [f"{self.names.get(name, name)}: Tensor" for name in seam.sources]
         keywords = [self._tensor(slot) for slot in slots]
-        keywords += [_variant(v.name, v.default) for v in structure.variants if v.name in seam.variants]
-        keywords += [_param(p.name, p.default) for p in structure.params if p.name in seam.params]
+        keywords += [variant_parameter(v.name, v.default) for v in structure.variants if v.name in seam.variants]
+        keywords += [param_parameter(p.name, p.default) for p in structure.params if p.name in seam.params]
         keywords.append("record: ops.Record = ops.ignore")
         keywords += [_hook(other) for other in inner]
         return [*out, "*", *keywords]
@@ -313,17 +311,8 @@ class References:
             if stmt.span not in members and made & reads(stmt):
                 raise Unsupported(f"the seam `{seam.name}`, whose values are read before its end", seam.span)
 
-    def _closed(self, seam: Seam, stmts: Sequence[Stmt]) -> None:
-        """A seam reads its sources, slots and params and nothing else of the structure."""
-        known = {*seam.sources, *seam.slots, *seam.params, *_defined_names(stmts)}
-        inputs = {port.name for port in self.structure.inputs}
-        for stmt in stmts:
-            for name in sorted(reads(stmt)):
-                if name in inputs and name not in known:
-                    raise Unsupported(f"the seam `{seam.name}`, which reads the input `{name}`", seam.span)
-
     def _shape(self, name: str) -> Shape:
-        value = self.resolved.types.get(name)
+        value = self.types.get(name)
         return value.shape if isinstance(value, Tensor) else ()
 
 
@@ -334,11 +323,13 @@ def _hook(seam: Seam) -> str:
     return f"{seam.name}_with: ops.SeamCall | None = None"
 
 
-def _variant(name: str, default: str | None) -> str:
+def variant_parameter(name: str, default: str | None) -> str:
+    """``activation: str``, with the axis' default value if it has one."""
     return f"{name}: str" if default is None else f"{name}: str = {pyrepr(default)}"
 
 
-def _param(name: str, default: object) -> str:
+def param_parameter(name: str, default: object) -> str:
+    """``eps: float = 1e-6``."""
     return f"{name}: float" if default is None else f"{name}: float = {pyrepr(default)}"
 
 
@@ -353,7 +344,7 @@ def shaped(name: str, index: str | None, shape: Shape, optional: bool = False) -
     return f"{name}[{index}]{mark} [{axes}]" if index else f"{name}{mark} [{axes}]"
 
 
-def _returned(lines: list[str], names: Sequence[str]) -> list[str]:
+def returned(lines: list[str], names: Sequence[str]) -> list[str]:
     """The lines and their ``return``; a last plain definition of the result is returned itself."""
     head = f"{names[0]} = "
     if len(names) == 1 and lines and lines[-1].startswith(head):

@@ -59,7 +59,7 @@ def structure_view(structure: Structure) -> StructureView:
         imports=tuple(_imports(functions, [*seams, *fields], names)),
         source_digest=structure.origin.source_digest,
         contract_digest=structure.origin.contract_digest,
-        dims=_dims_line(symbols),
+        dims=dims_line(symbols),
         shapes=tuple(shapes),
         variants=tuple(f"{pyrepr(v.name)}: {pyrepr(v.values)}" for v in structure.variants),
         functions=tuple(functions),
@@ -99,7 +99,7 @@ def _symbols(structure: Structure) -> list[str]:
     return sorted(used, key=lambda symbol: order.get(symbol, len(order)))
 
 
-def _dims_line(symbols: Sequence[str]) -> str | None:
+def dims_line(symbols: Sequence[str]) -> str | None:
     if not symbols:
         return None
     names = ", ".join(dimsrc.symbol_name(symbol) for symbol in symbols)
@@ -159,14 +159,14 @@ def _imports(functions: Sequence[Function], facts: Sequence[str], names: DimName
         lines.append("from torch.nn import functional as nnf")
     lines.append("")
     if names.functions:
-        lines.append(f"from frtspec.dims import {', '.join(_sorted_imports(names.functions))}")
+        lines.append(f"from frtspec.dims import {', '.join(sorted_imports(names.functions))}")
     runtime = {"StructureSpec", "check_abi", "ops"}
     text = "\n".join(facts)
     runtime |= {name for name in ("Bound", "SeamSpec") if re.search(rf"\b{name}\(", text)}
-    return [*lines, f"from frtspec.runtime import {', '.join(_sorted_imports(runtime))}"]
+    return [*lines, f"from frtspec.runtime import {', '.join(sorted_imports(runtime))}"]
 
 
-def _sorted_imports(names: Iterable[str]) -> list[str]:
+def sorted_imports(names: Iterable[str]) -> list[str]:
     """Classes, then functions, as import sorters order them."""
     return sorted(names, key=lambda name: (name[0].islower(), name))
 

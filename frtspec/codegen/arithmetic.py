@@ -1,0 +1,372 @@
+"""The arithmetic of an impl, derived from the dataflow it stands for.
+
+The cut's statements are rewritten so that they compute what the kernel computes:
+packed weights are read back from their packs, points with a static scale go through
+their format, named values and results are rounded where ``numerics`` says so, and
+everything else is float32. ``Emulation`` does that in plain torch; ``Lowered`` puts a
+library op in place of each product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from frtspec.codegen.exprsrc import children, rebuilt
+from frtspec.codegen.flowsrc import Raw
+from frtspec.codegen.formats import quantised
+from frtspec.codegen.names import free
+from frtspec.codegen.specialise import Specialised
+from frtspec.codegen.unsupported import Unsupported
+from frtspec.ir.decl import Impl, Pack, Scale, Seam, Structure
+from frtspec.ir.expr import Each, Expr, Let, Op, Ref, Scan, Select, Stmt
+from frtspec.ir.walk import exprs_of, parts, reads, statements
+
+CASTS = frozenset({"f32", "bf16", "fp16", "cast"})
+PRODUCTS = frozenset({"matmul", "linear", "contract"})
+
+Line = Stmt | Raw
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What an impl computes: statements between ``sources`` (arguments, in order) and
+    ``targets`` (results, in order). ``repeated``: results that are one per index."""
+
+    body: tuple[Stmt, ...]
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    repeated: frozenset[str]
+    served: Specialised
+
+
+def cut_of(structure: Structure, impl: Impl) -> Cut:
+    """The cut of an impl's seam, or the whole structure, for the variants it serves."""
+    served = Specialised.of(structure, dict(impl.only))
+    seam: Seam | None = structure.seam(impl.seam) if impl.seam else None
+    body = tuple(served.statements(seam.body if seam else structure.reference))
+    if seam:
+        return Cut(body, seam.sources, seam.targets, frozenset(), served)
+    read = {name for stmt in body for name in reads(stmt)}
+    inputs = tuple(p.name for p in structure.inputs if p.name in read)
+    outputs = [
+        p for p in structure.outputs if p.when is None or served.known(p.when) is not False
+    ]
+    repeated = frozenset(p.name for p in outputs if p.index)
+    return Cut(body, inputs, tuple(p.name for p in outputs), repeated, served)
+
+
+@dataclass
+class Emulation:
+    """Rewrites a cut into the arithmetic of one impl.
+
+    ``lines()`` gives statements and finished lines in order; ``results`` the names that
+    hold the results afterwards.
+    """
+
+    structure: Structure
+    impl: Impl
+    cut: Cut
+    results: list[str] = field(init=False)
+    ready: set[str] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        impl = self.impl
+        if impl.numerics.acc != "f32":
+            raise Unsupported(f"accumulation in {impl.numerics.acc}", impl.origin.span)
+        self.repeated = {slot.name for slot in self.structure.slots if slot.index is not None}
+        self.packs: dict[str, Pack] = {s: pack for pack in impl.packs for s in pack.slots}
+        for pack in impl.packs:
+            if pack.index is not None or (len(pack.slots) > 1 and self.repeated & {*pack.slots}):
+                raise Unsupported(f"`pack {pack.name}`, repeated or mixed with repeated slots,", pack.span)
+        self.scales: dict[str, Scale] = {s.point: s for s in impl.scales}
+        for scale in impl.scales:
+            if scale.kind != "static":
+                raise Unsupported(f"`scale {scale.name}`, computed at run time,", scale.span)
+        self.stores = dict(impl.numerics.stores)
+        self.alias = _aliases(self.cut)
+        self.used = _names(self.cut) | {slot.name for slot in self.structure.slots}
+        self.defined = _definitions(self.cut.body)
+        self.results = list(self.cut.targets)
+
+    # ------------------------------------------------------------ statements
+
+    def lines(self) -> list[Line]:
+        out: list[Line] = []
+        for stmt in self.cut.body:
+            if isinstance(stmt, Let) and stmt.name in self.alias:
+                continue
+            rewritten = self.statement(stmt)
+            out += self.before(rewritten)
+            out += rewritten
+            out += self.after(stmt)
+        return out
+
+    def statement(self, stmt: Stmt) -> list[Line]:
+        match stmt:
+            case Let(value=value, otherwise=otherwise):
+                other = None if otherwise is None else self.rounded(stmt, otherwise)
+                return [replace(stmt, value=self.rounded(stmt, value), otherwise=other)]
+            case Each(body=body):
+                return [replace(stmt, body=tuple(self._block(body)))]
+            case Scan(body=body, carries=carries):
+                starts = tuple((name, self.value(start)) for name, start in carries)
+                return [replace(stmt, carries=starts, body=tuple(self._block(body)))]
+
+    def _block(self, body: Sequence[Stmt]) -> list[Stmt]:
+        return [s for stmt in body for s in self.statement(stmt) if not isinstance(s, Raw)]
+
+    def before(self, stmts: Sequence[Line]) -> list[Line]:
+        """What the statements need first: points in their format, weights from packs."""
+        out: list[Line] = []
+        read = [ref for s in stmts for ref in _refs(s)]
+        for ref in read:
+            if ref.kind == "quantised" and ref.name not in self.ready:
+                self.ready.add(ref.name)
+                out.append(self.quantised_point(ref))
+        for ref in read:
+            if ref.kind == "unpacked" and ref.name not in self.ready:
+                pack = self.packs[ref.name]
+                self.ready.update(pack.slots)
+                out.append(self.unpacked(pack))
+            if ref.kind == "kept" and ref.index is not None and ref.name not in self.ready:
+                self.ready.add(ref.name)
+                rows = f"self.{ref.name}_rows"
+                split = f"() if self.{ref.name} is None else self.{ref.name}.split({rows})"
+                out.append(Raw((f"{ref.name}: Sequence[Tensor] = {split}",)))
+        return out
+
+    def after(self, stmt: Stmt) -> list[Line]:
+        """Roundings that wait for the last definition of a name."""
+        out: list[Line] = []
+        for let in [s for s in statements([stmt]) if isinstance(s, Let)]:
+            name = let.name
+            if self.defined[name] == [stmt.span] or self.defined[name][-1] != stmt.span:
+                continue
+            if name in self.stores:
+                value = self.stored(name, Ref(name, "value", None, let.span))
+                out.append(Let("let", name, None, value, None, None, True, let.span))
+        out += self._late_results(stmt)
+        return out
+
+    def _late_results(self, stmt: Stmt) -> list[Line]:
+        """Results that are read again, or defined in several steps, are rounded at the end."""
+        if stmt is not self.cut.body[-1] or self.impl.numerics.out is None:
+            return []
+        out: list[Line] = []
+        for k, name in enumerate(self.cut.targets):
+            if name in self.cut.repeated or self.rounds_in_place(name):
+                continue
+            result = free(f"{name}_out", self.used)
+            value = cast(self.impl.numerics.out, Ref(name, "value", None, stmt.span))
+            out.append(Let("let", result, None, value, None, None, False, stmt.span))
+            self.results[k] = result
+        return out
+
+    # ------------------------------------------------------------ rounding
+
+    def rounded(self, let: Let, value: Expr) -> Expr:
+        """The value of a definition in this arithmetic, rounded as it is stored or written."""
+        out = self.value(value)
+        if len(self.defined[let.name]) == 1 and let.name in self.stores:
+            out = self.stored(let.name, out)
+        if self.impl.numerics.out and self.rounds_in_place(let.name):
+            out = cast(self.impl.numerics.out, out)
+        return out
+
+    def rounds_in_place(self, name: str) -> bool:
+        """Whether a result is rounded where it is defined: once, and never read again."""
+        if name not in self.cut.targets:
+            return False
+        read = any(name in reads(stmt) for stmt in self.cut.body)
+        return len(self.defined[name]) == 1 and not read
+
+    def stored(self, name: str, value: Expr) -> Expr:
+        """``value`` rounded to what ``name`` is stored as, in float32 again."""
+        return cast("f32", cast(self.stores[name], value))
+
+    # ------------------------------------------------------------ expressions
+
+    def value(self, expr: Expr) -> Expr:
+        """The expression in float32, whatever dtypes the reference gives its parts."""
+        match expr:
+            case Op(op=op, args=args) if op in CASTS:
+                return self.value(args[0])
+            case Op(op=op) if op in PRODUCTS:
+                return self.product(expr)
+            case Op(op="quantize"):
+                raise Unsupported("a quantised wire in an impl", expr.span)
+            case Op() | Select():
+                return rebuilt(expr, [self.value(child) for child in children(expr)])
+            case Ref():
+                return self.reference(expr)
+            case _:
+                return expr
+
+    def reference(self, ref: Ref) -> Expr:
+        """A value by name: weights from their pack, the host's tensors as float32."""
+        alias = self.alias.get(ref.name, ref)
+        if alias.name in self.packs and alias.kind == "slot":
+            pack = self.packs[alias.name]
+            weight = Ref(alias.name, "unpacked", alias.index, alias.span)
+            return _transposed(weight) if pack.transposed else weight
+        if alias.kind == "slot":
+            return cast("f32", Ref(alias.name, "kept", alias.index, alias.span))
+        if alias.kind in ("input", "over") or alias.name in self.cut.sources:
+            return cast("f32", alias)
+        return alias
+
+    def product(self, op: Op) -> Expr:
+        """A product: an operand with a scale meets a packed weight in its format."""
+        roots = [root_of(arg) for arg in op.args[:2]]
+        packed = [isinstance(r, Ref) and self._format(r) is not None for r in roots]
+        args = []
+        for k, arg in enumerate(op.args):
+            point = self.scaled(roots[k]) if k < 2 else None
+            if point is not None and any(packed[:k] + packed[k + 1 :]):
+                args.append(Ref(point, "quantised", None, arg.span))
+            else:
+                args.append(self.value(arg))
+        return _plain(rebuilt(op, args))
+
+    def scaled(self, expr: Expr) -> str | None:
+        """The scaled point that an operand is, by its own name or as the input it names."""
+        root = root_of(expr)
+        if not isinstance(root, Ref):
+            return None
+        if root.name in self.scales:
+            return root.name
+        named = [p for p, ref in self.alias.items() if ref.name == root.name and p in self.scales]
+        return named[0] if named else None
+
+    def _format(self, ref: Ref) -> object | None:
+        pack = self.packs.get(ref.name) if ref.kind == "slot" else None
+        return None if pack is None else quantised(pack)
+
+    def joint(self, pack: Pack) -> bool:
+        """Whether a pack holds several weights, one below the other."""
+        return len(pack.slots) > 1 or pack.slots[0] in self.repeated
+
+    # ------------------------------------------------------------ what comes before
+
+    def quantised_point(self, ref: Ref) -> Line:
+        """The point after its format, in float32."""
+        scale = self.scales[ref.name]
+        return self._point_let(ref, "round_trip", scale)
+
+    def _point_let(self, ref: Ref, kind: str, scale: Scale) -> Let:
+        source = self.alias.get(ref.name, Ref(ref.name, "value", None, ref.span))
+        held = Ref(scale.name, "scale", None, ref.span)
+        op = Op(kind, (source, held), (("format", self._point_format(ref)),), ref.span)
+        name = self.quantised_name(ref.name)
+        return Let("let", name, None, op, None, None, False, ref.span)
+
+    def _point_format(self, ref: Ref) -> str:
+        """The format of a point: that of the packed weights it meets."""
+        for stmt in statements(self.cut.body):
+            for expr in (part for whole in exprs_of(stmt) for part in parts(whole)):
+                if isinstance(expr, Op) and expr.op in PRODUCTS:
+                    roots = [root_of(arg) for arg in expr.args[:2]]
+                    names = [r.name for r in roots if isinstance(r, Ref)]
+                    met = [self.packs[n].format for n in names if n in self.packs]
+                    if ref.name in map(self.scaled, roots) and met and met[0] is not None:
+                        return met[0]
+        raise Unsupported(f"`{ref.name}`, scaled but met by no packed weight,", ref.span)
+
+    def names(self) -> dict[str, str]:
+        """Python names of values, and of points in their format (``x_in_q``)."""
+        given = {*self.cut.sources, *(slot.name for slot in self.structure.slots)}
+        out = {name: free(name, given - {name}) for name in self.defined}
+        return out | {f"{p}_q": self.quantised_name(p) for p in self.scales}
+
+    def quantised_name(self, point: str) -> str:
+        return free(f"{point}_q", self.used)
+
+    def unpacked(self, pack: Pack) -> Raw:
+        """A pack's weights as float32, one name a slot."""
+        plain = f"self.{pack.name}.float()"
+        whole = f"numerics.dequantize(self.{pack.name}, self.{pack.name}_scale)"
+        text = whole if quantised(pack) else plain
+        if self.joint(pack):
+            text += f".split(self.{pack.name}_rows)"
+        return Raw((f"{', '.join(pack.slots)} = {text}",))
+
+
+# ---------------------------------------------------------------- small parts
+
+
+def _aliases(cut: Cut) -> dict[str, Ref]:
+    """Points that are an argument under another name (``point x_in = x``)."""
+    out: dict[str, Ref] = {}
+    count = _definitions(cut.body)
+    for stmt in cut.body:
+        if isinstance(stmt, Let) and stmt.when is None and len(count[stmt.name]) == 1:
+            root = root_of(stmt.value)
+            if isinstance(root, Ref) and root.name in cut.sources and stmt.name not in cut.targets:
+                out[stmt.name] = root
+    return out
+
+
+def root_of(expr: Expr) -> Expr:
+    """What an expression is without its casts."""
+    while isinstance(expr, Op) and expr.op in CASTS:
+        expr = expr.args[0]
+    return expr
+
+
+def cast(dtype: str, value: Expr) -> Expr:
+    """``value`` in a dtype of the language."""
+    if dtype == "f32" and isinstance(value, Op) and value.op == "f32":
+        return value
+    return Op(dtype, (value,), (("dtype", dtype),), value.span)
+
+
+def _transposed(value: Expr) -> Expr:
+    if isinstance(value, Op) and value.op == "transpose" and isinstance(value.args[0], Ref):
+        return value.args[0]
+    return Op("transpose", (value,), (("pair", (-2, -1)),), value.span)
+
+
+def _plain(expr: Expr) -> Expr:
+    """A product with its double transposes undone."""
+    args = []
+    for arg in children(expr):
+        inner = arg.args[0] if isinstance(arg, Op) and arg.op == "transpose" else None
+        twice = isinstance(inner, Op) and inner.op == "transpose"
+        args.append(inner.args[0] if twice and isinstance(inner, Op) else arg)
+    return rebuilt(expr, args)
+
+
+def _definitions(body: Iterable[Stmt]) -> Mapping[str, list[object]]:
+    """Name -> places (spans of top-level statements) that define it, in order."""
+    out: dict[str, list[object]] = {}
+    for stmt in body:
+        for inner in statements([stmt]):
+            if isinstance(inner, Let):
+                out.setdefault(inner.name, []).append(stmt.span)
+    return out
+
+
+def _names(cut: Cut) -> frozenset[str]:
+    out = {*cut.sources, *cut.targets}
+    for stmt in statements(cut.body):
+        match stmt:
+            case Let(name=name):
+                out.add(name)
+            case Each(index=index):
+                out.add(index)
+            case Scan(step=step, carries=carries):
+                out.update((step, *(name for name, _ in carries)))
+    return frozenset(out)
+
+
+def _refs(line: Line) -> list[Ref]:
+    if isinstance(line, Raw):
+        return []
+    return [
+        part
+        for stmt in statements([line])
+        for whole in exprs_of(stmt)
+        for part in parts(whole)
+        if isinstance(part, Ref)
+    ]

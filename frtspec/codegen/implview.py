@@ -1,0 +1,345 @@
+"""What the impl template needs: packs, scales, facts, and one method per rung."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from frtspec.codegen import dimsrc
+from frtspec.codegen.dimsrc import DimNames
+from frtspec.codegen.exprsrc import Expressions
+from frtspec.codegen.formats import CASTS, per, quantised
+from frtspec.codegen.names import impl_class
+from frtspec.codegen.pysrc import PRIMARY, Py, call, doc_lines, pyrepr, wrapped
+from frtspec.codegen.refsrc import Function, param_parameter, variant_parameter
+from frtspec.codegen.rungsrc import RungMethods
+from frtspec.codegen.structview import dims_line, sorted_imports
+from frtspec.codegen.unsupported import Unsupported
+from frtspec.dims import Poly, Shape, shape_text
+from frtspec.ir.decl import Impl, Pack, Rung, Slot, Structure
+from frtspec.ir.expr import EachOf, Expr, Op, Ref
+from frtspec.ir.walk import parts, reads, tests
+from frtspec.ir.walk import variants as axes_of
+
+
+@dataclass(frozen=True)
+class ImplView:
+    """``attributes``: annotated tensors of the class; ``build``: lines of ``__init__``;
+    ``fields``: keyword arguments of ``ImplSpec``."""
+
+    title: str
+    path: str
+    doc: tuple[str, ...]
+    summary: tuple[str, ...]
+    imports: tuple[str, ...]
+    dims: str | None
+    class_name: str
+    class_doc: str
+    fields: tuple[str, ...]
+    attributes: tuple[str, ...]
+    parameters: tuple[str, ...]
+    build_doc: tuple[str, ...]
+    build: tuple[str, ...]
+    methods: tuple[Function, ...]
+
+
+def impl_view(structure: Structure, impl: Impl) -> ImplView:
+    """The view of an impl. Raises ``Unsupported`` for what has no generator."""
+    return _Builder(structure, impl).view()
+
+
+@dataclass
+class _Builder:
+    structure: Structure
+    impl: Impl
+    names: DimNames = field(default_factory=DimNames.fresh)
+
+    def __post_init__(self) -> None:
+        self.rungs = RungMethods(self.structure, self.impl)
+        self.slots = {slot.name: slot for slot in self.structure.slots}
+        packed = {name for pack in self.impl.packs for name in pack.slots}
+        read = {name for stmt in self.rungs.cut.body for name in reads(stmt)}
+        read |= {test.name for test in tests(self.rungs.cut.body) if hasattr(test, "name")}
+        self.kept = [s for n, s in self.slots.items() if n in self._handed() | read - packed]
+        self.taken = [s for n, s in self.slots.items() if n in packed or s in self.kept]
+
+    def view(self) -> ImplView:
+        impl = self.impl
+        methods = self.rungs.methods()
+        fields = self.fields()
+        build = self.build()
+        symbols = dimsrc.symbols([], [rule for rung, _ in self.rungs.rungs() for rule in rung.envelope])
+        if symbols:
+            self.names.functions.add("dims")
+        target = self.structure.name + (f".{impl.seam}" if impl.seam else "")
+        return ImplView(
+            title=f"{impl.name}, version {impl.version}, for {target} version {self.structure.version}.",
+            path=impl.origin.path,
+            doc=tuple(doc_lines(impl.doc)),
+            summary=tuple(self.summary()),
+            imports=tuple(self.imports(methods, [*fields, *build])),
+            dims=dims_line(symbols),
+            class_name=impl_class(impl),
+            class_doc="The packed weights of one seat, run on the rung it was bound to.",
+            fields=tuple(fields),
+            attributes=tuple(self.attributes()),
+            parameters=tuple(self.parameters()),
+            build_doc=tuple(self.build_doc()),
+            build=tuple(build),
+            methods=tuple(methods),
+        )
+
+    # ------------------------------------------------------------ what the impl takes
+
+    def _handed(self) -> set[str]:
+        """Slots that a kernel is handed as they are."""
+        calls = [rung.call for rung, _ in self.rungs.rungs() if rung.call is not None]
+        return {a.name for c in calls for _, _, args in c.arms for a in args if a.kind == "slot"}
+
+    def axes(self) -> list[str]:
+        """Variant axes that some method asks about."""
+        asked = axes_of(self.rungs.cut.body)
+        asked |= {r.call.axis for r, _ in self.rungs.rungs() if r.call and r.call.axis}
+        served = self.rungs.cut.served.axes
+        return [v.name for v in self.structure.variants if v.name in asked and len(served[v.name]) > 1]
+
+    def params(self) -> list[str]:
+        read = {name for stmt in self.rungs.cut.body for name in reads(stmt)}
+        return [param.name for param in self.structure.params if param.name in read]
+
+    def absent(self, slot: Slot) -> bool:
+        return slot.optional or slot.when is not None
+
+    def parameters(self) -> list[str]:
+        out = []
+        for slot in self.taken:
+            kind = "Sequence[Tensor]" if slot.index else "Tensor"
+            end = " | None = None" if self.absent(slot) else ""
+            out.append(f"{slot.name}: {kind}{end}")
+        out += [f"{scale.name}: Tensor" for scale in self.impl.scales]
+        out += [variant_parameter(axis, None) for axis in self.axes()]
+        out += [param_parameter(name, None) for name in self.params()]
+        return ["self", "*", *out] if out else ["self"]
+
+    # ------------------------------------------------------------ __init__
+
+    def build(self) -> list[str]:
+        lines = [f"self.{name} = {name}" for name in (*self.axes(), *self.params())]
+        for pack in self.impl.packs:
+            lines += self.pack(pack)
+        lines += [line for slot in self.kept for line in self.keep(slot)]
+        lines += [f"self.scale({pyrepr(scale.name)}, {scale.name})" for scale in self.impl.scales]
+        return lines
+
+    def pack(self, pack: Pack) -> list[str]:
+        for name in pack.slots:
+            if self.absent(self.slots[name]):
+                raise Unsupported(f"`pack {pack.name}` of `{name}`, which may be absent,", pack.span)
+        inner = pack.expr.args[0] if isinstance(pack.expr, Op) and pack.expr.op == "quantize" else pack.expr
+        value = _PackExpressions({}, str).emit(inner)
+        form = quantised(pack)
+        if form is not None:
+            value = call(f"numerics.{form.quantize}", value, per=pyrepr(per(pack)))
+        elif pack.format is not None:
+            value = value.method(CASTS[pack.format])
+        lines = [f"self.pack({pyrepr(pack.name)}, {value})"]
+        if self.is_joint(pack):
+            lines.append(f"self.{pack.name}_rows = {self.rows(pack)}")
+        return lines
+
+    def is_joint(self, pack: Pack) -> bool:
+        return len(pack.slots) > 1 or self.slots[pack.slots[0]].index is not None
+
+    def rows(self, pack: Pack) -> str:
+        """The rows of a joint pack that belong to each of its weights."""
+        axis = 1 if pack.transposed else 0
+        if len(pack.slots) == 1:
+            return f"[each.shape[{axis}] for each in {pack.slots[0]}]"
+        return f"[{', '.join(f'{name}.shape[{axis}]' for name in pack.slots)}]"
+
+    def keep(self, slot: Slot) -> list[str]:
+        """A weight that stays as it is; a repeated one is kept end to end."""
+        if slot.index is None:
+            return [f"self.pack({pyrepr(slot.name)}, {slot.name})"]
+        if slot.shape is None or len(slot.shape) != 1:
+            raise Unsupported(f"`{slot.name}`, repeated and not packed,", slot.span)
+        value, rows = f"torch.cat(list({slot.name}))", f"[len(each) for each in {slot.name}]"
+        if self.absent(slot):
+            value = f"None if {slot.name} is None else {value}"
+            rows = f"[] if {slot.name} is None else {rows}"
+        return [f"self.pack({pyrepr(slot.name)}, {value})", f"self.{slot.name}_rows = {rows}"]
+
+    # ------------------------------------------------------------ text
+
+    def attributes(self) -> list[str]:
+        """Annotations of the tensors that packing makes, each with what it holds."""
+        lines = []
+        for pack in self.impl.packs:
+            lines.append(f"{pack.name}: Tensor  # {self.describe(pack)}")
+            if quantised(pack) is not None:
+                one = "[1]" if per(pack) == "tensor" else "one a row"
+                lines.append(f"{pack.name}_scale: Tensor  # float32, {one}")
+        for slot in self.kept:
+            shape = shape_text(slot.shape or ())
+            text = f"{shape}, one after the other" if slot.index else shape
+            absent = self.absent(slot)
+            because = "" if not absent else ", or None where it is absent"
+            kind = "Tensor | None" if absent and self.asks(slot) else "Tensor"
+            lines.append(f"{slot.name}: {kind}  # {text}{because}")
+        for scale in self.impl.scales:
+            lines.append(f"{scale.name}: Tensor  # float32, of {scale.point}")
+        return lines
+
+    def asks(self, slot: Slot) -> bool:
+        """Whether the methods test for the slot before they read it."""
+        return slot.index is not None or any(
+            getattr(test, "name", None) == slot.name for test in tests(self.rungs.cut.body)
+        )
+
+    def describe(self, pack: Pack) -> str:
+        """``fp8_e4m3 [2*F, D]: rows of w_gate, then of w_up``"""
+        shape = shape_text(self.pack_shape(pack))
+        text = f"{pack.format or 'as given'} {shape}"
+        if len(pack.slots) > 1:
+            return f"{text}: rows of {', then of '.join(pack.slots)}"
+        if self.is_joint(pack):
+            return f"{text}: rows of each {pack.slots[0]}"
+        return f"{text}: {pack.slots[0]}"
+
+    def pack_shape(self, pack: Pack) -> Shape:
+        shapes = [self.slots[name].shape or () for name in pack.slots]
+        rows = [shape[-1] if pack.transposed else shape[0] for shape in shapes]
+        rest = shapes[0][:1] if pack.transposed else shapes[0][1:]
+        index = self.slots[pack.slots[0]].index
+        total = sum((row for row in rows if isinstance(row, Poly)), Poly.const(0))
+        if index is not None:
+            total = total.subs(
+                {s: Poly.symbol(f"sum({s.partition('[')[0]})") for s in total.symbols() if s.endswith(f"[{index}]")}
+            )
+        return (total, *rest)
+
+    def summary(self) -> list[str]:
+        rows: list[tuple[str, list[str]]] = []
+        width = max((len(pack.name) for pack in self.impl.packs), default=0)
+        packs = [f"{p.name:<{width}}  {self.describe(p)}{self.scaled(p)}" for p in self.impl.packs]
+        rows.append(("packs", packs))
+        scales = [f"{scale.name} from {scale.point}" for scale in self.impl.scales]
+        rows.append(("scales", [", ".join(scales)] if scales else []))
+        rows.append(("numbers", [self.numbers()]))
+        rows.append(("rungs", [", ".join(_label(rung) for rung in self.impl.rungs)] if self.impl.rungs else []))
+        for band in self.impl.bands:
+            end = f"..={band.hi}" if band.hi is not None else ".."
+            labels = ", ".join(_label(rung) for rung in band.rungs)
+            rows.append(("band", [f"{band.dim} in {band.lo}{end}: {labels}"]))
+        lines: list[str] = []
+        for title, texts in rows:
+            for k, text in enumerate(texts):
+                head = f"    {title if k == 0 else '':<9}"
+                lines += wrapped(text, head, " " * 13) if len(text) > 80 else [head + text]
+        return lines
+
+    def scaled(self, pack: Pack) -> str:
+        if quantised(pack) is None:
+            return ""
+        return ", one scale" if per(pack) == "tensor" else ", one scale a row"
+
+    def numbers(self) -> str:
+        """What is rounded to what."""
+        stores = [f"{name} rounded to {dtype}" for name, dtype in self.impl.numerics.stores]
+        out = [f"written in {self.impl.numerics.out}"] if self.impl.numerics.out else []
+        return ", ".join(["float32", *stores, *out])
+
+    def build_doc(self) -> list[str]:
+        matrices = [s for s in self.taken if s.shape is not None and len(s.shape) == 2]
+        said = []
+        if matrices:
+            said.append("weights are in_out")
+        if self.impl.scales:
+            said.append("scales are float32")
+        text = "Pack once."
+        return [f"{text} {', '.join(said).capitalize()}." if said else text]
+
+    # ------------------------------------------------------------ facts
+
+    def fields(self) -> list[str]:
+        impl = self.impl
+        scales = {s.name: (s.point, s.granularity[0]) for s in impl.scales if s.kind == "static"}
+        rungs = [self.rung(rung) for rung in impl.rungs]
+        fields = [
+            f"name={pyrepr(impl.name)}",
+            f"structure={pyrepr(self.structure.name)}",
+            f"structure_version={self.structure.version}",
+            f"seam={pyrepr(impl.seam)}",
+            f"version={impl.version}",
+            f"source_digest={pyrepr(impl.origin.source_digest)}",
+            f"contract_digest={pyrepr(impl.origin.contract_digest)}",
+            f"scales={pyrepr(scales)}",
+            f"admits={pyrepr(dict(impl.admits))}",
+            f"only={pyrepr(dict(impl.only))}",
+            f"rungs=({', '.join(rungs)}{',' if rungs else ''})",
+        ]
+        if impl.bands:
+            bands = ", ".join(
+                f"BandSpec({pyrepr(b.dim)}, {b.lo}, {pyrepr(b.hi)}, ({', '.join(map(self.rung, b.rungs))},))"
+                for b in impl.bands
+            )
+            fields.append(f"bands=({bands},)")
+        if impl.status.name == "imported":
+            fields.append(f"imported={pyrepr(impl.status.reason or 'not verified')}")
+        return fields
+
+    def rung(self, rung: Rung) -> str:
+        """``RungSpec("hub", run="run_hub", …)``"""
+        named: dict[str, Py | str] = {"run": pyrepr(self.rungs.runs[id(rung)])}
+        if rung.package is not None:
+            named["package"] = pyrepr(rung.package)
+        if rung.version is not None:
+            named["version"] = pyrepr(rung.version)
+        if rung.call is not None:
+            named["entries"] = pyrepr(tuple(dict.fromkeys(entry for _, entry, _ in rung.call.arms)))
+        if rung.envelope:
+            named["envelope"] = self.names.rules(rung.envelope)
+        return call("RungSpec", pyrepr(rung.kind), *(), **named).text
+
+    def imports(self, methods: Sequence[Function], code: Sequence[str]) -> list[str]:
+        text = "\n".join([*code, *self.parameters(), *(line for m in methods for line in (*m.parameters, *m.body))])
+        lines: list[str] = []
+        if re.search(r"\bSequence\b", text):
+            lines += ["from collections.abc import Sequence", ""]
+        if re.search(r"\btorch\.", text):
+            lines.append("import torch")
+        lines.append("from torch import Tensor")
+        if re.search(r"\bnnf\.", text):
+            lines.append("from torch.nn import functional as nnf")
+        lines.append("")
+        if self.names.functions:
+            lines.append(f"from frtspec.dims import {', '.join(sorted_imports(self.names.functions))}")
+        runtime = {"BoundImpl", "ImplSpec", "check_abi"}
+        runtime |= {n for n in ("BandSpec", "RungSpec") if re.search(rf"\b{n}\(", text)}
+        runtime |= {n for n in ("numerics", "ops") if re.search(rf"\b{n}\.", text)}
+        return [*lines, f"from frtspec.runtime import {', '.join(sorted_imports(runtime))}"]
+
+
+class _PackExpressions(Expressions):
+    """Expressions over weights as ``__init__`` gets them."""
+
+    def emit(self, expr: Expr) -> Py:
+        match expr:
+            case Op(op="transpose", args=(inner,)):
+                return self.emit(inner).attr("T")
+            case Op(op="cat", args=(EachOf(value=value),)):
+                name = next(p.name for p in parts(value) if isinstance(p, Ref))
+                return call("torch.cat", f"[{self.emit(value)} for each in {name}]")
+            case Op(op="cat", args=args):
+                return call("torch.cat", f"[{', '.join(self.emit(arg).text for arg in args)}]")
+            case Ref(name=name, index=index):
+                return Py(name if index is None else "each", PRIMARY)
+            case _:
+                raise Unsupported("an expression in a pack", expr.span)
+
+
+def _label(rung: Rung) -> str:
+    return f"{rung.kind} {rung.package}@v{rung.version}" if rung.package else rung.kind
+
+

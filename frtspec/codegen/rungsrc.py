@@ -1,0 +1,251 @@
+"""One method per rung of an impl: kernel calls, library ops, the emulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from frtspec.codegen.arithmetic import Cut, Emulation, Line, cut_of
+from frtspec.codegen.exprsrc import Expressions
+from frtspec.codegen.flowsrc import Body
+from frtspec.codegen.formats import CASTS, QUANTISED
+from frtspec.codegen.lowered import Lowered, product_text
+from frtspec.codegen.names import RESERVED, free
+from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, number_text, pyrepr
+from frtspec.codegen.refsrc import Function, returned, shaped
+from frtspec.codegen.sizesrc import Argument, Sizes
+from frtspec.codegen.unsupported import Unsupported
+from frtspec.codegen.valuetypes import value_types
+from frtspec.dims import Shape
+from frtspec.ir.decl import Band, Impl, KernelArg, KernelCall, Rung, Structure
+from frtspec.ir.expr import Op, Ref
+from frtspec.ir.types import Tensor
+
+
+class MemberExpressions(Expressions):
+    """Expressions of a method: slots, scales and params are members of the impl."""
+
+    def ref(self, ref: Ref) -> Py:
+        name = self.names.get(ref.name, ref.name)
+        match ref.kind:
+            case "quantised":
+                return Py(self.names.get(f"{ref.name}_q", f"{ref.name}_q"))
+            case "scale" | "held" | "param":
+                return Py(f"self.{ref.name}", PRIMARY)
+            case "kept" if ref.index is None:
+                return Py(f"self.{ref.name}", PRIMARY)
+            case "over":
+                return Py(self.over[ref.name])
+            case _:
+                return Py(name) if ref.index is None else Py(name).item(ref.index)
+
+
+@dataclass
+class RungMethods:
+    """Builds the methods that run an impl's rungs.
+
+    ``runs``: the method of each rung, by the rung's identity, in the order of ladders.
+    """
+
+    structure: Structure
+    impl: Impl
+    cut: Cut = field(init=False)
+    runs: dict[int, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cut = cut_of(self.structure, self.impl)
+        self.types = value_types(self.structure)
+        for rung, band in self.rungs():
+            self.runs[id(rung)] = self._method_name(rung, band)
+
+    def rungs(self) -> list[tuple[Rung, Band | None]]:
+        """Every rung, those of bands after the others."""
+        inside = [(rung, band) for band in self.impl.bands for rung in band.rungs]
+        return [*((rung, None) for rung in self.impl.rungs), *inside]
+
+    def methods(self) -> list[Function]:
+        """One method per distinct way to run."""
+        made: dict[str, Function] = {}
+        for rung, _ in self.rungs():
+            name = self.runs[id(rung)]
+            if name not in made:
+                made[name] = self._method(rung, name)
+        return list(made.values())
+
+    def _method_name(self, rung: Rung, band: Band | None) -> str:
+        name = f"run_{rung.kind}"
+        if rung.kind == "emulate" or name not in self.runs.values():
+            return name
+        if band is not None:
+            name += f"_{band.dim.lower()}{band.lo}_{band.hi or 'up'}"
+        return free(name, tuple(self.runs.values()), "_2")
+
+    # ------------------------------------------------------------ methods
+
+    def _method(self, rung: Rung, name: str) -> Function:
+        match rung.kind:
+            case "emulate":
+                doc = "The same arithmetic in plain torch, on any device"
+                return self._arithmetic(Emulation(self.structure, self.impl, self.cut), name, doc)
+            case "torch":
+                doc = "Library ops of torch"
+                flow = Lowered(self.structure, self.impl, self.cut, rung=rung)
+                return self._arithmetic(flow, name, doc)
+            case _:
+                if rung.call is None:
+                    raise Unsupported(f"`rung {rung.kind}` without a call", rung.span)
+                return self._kernel(rung.call, name)
+
+    def _arithmetic(self, flow: Emulation, name: str, doc: str) -> Function:
+        lines = flow.lines()
+        sizes = self._sizes()
+        body = Body(
+            structure=self.structure.name,
+            source=MemberExpressions(flow.names(), sizes, extra=_lowerings(flow)),
+            variants=self.cut.served.axes,
+            counted=self._counted(flow, lines),
+            record=False,
+            variant_prefix="self.",
+        )
+        text = body.lines(lines)
+        results = [f"tuple({r})" if r in self.cut.repeated else body.name(r) for r in flow.results]
+        return self._function(name, doc, [*sizes.lines(), *returned(text, results)])
+
+    def _function(self, name: str, doc: str, body: Sequence[str]) -> Function:
+        repeated = any(target in self.cut.repeated for target in self.cut.targets)
+        many = "tuple[Tensor, ...]" if repeated else f"tuple[{', '.join(['Tensor'] * len(self.cut.targets))}]"
+        returns = "Tensor" if len(self.cut.targets) == 1 and not repeated else many
+        return Function(
+            name=name,
+            parameters=("self", *(f"{source}: Tensor" for source in self.cut.sources)),
+            returns=returns,
+            doc=(f"{doc}: {self.shapes(self.cut.sources)} -> {self.shapes(self.cut.targets)}.",),
+            body=tuple(body),
+        )
+
+    def shapes(self, names: Sequence[str]) -> str:
+        """``x [M, D], y [M, D]``"""
+        outputs = {port.name: port for port in self.structure.outputs}
+        out = []
+        for name in names:
+            port = outputs.get(name)
+            shape = port.shape if port is not None and name not in self.types else self.shape(name)
+            out.append(shaped(name, port.index if port else None, shape))
+        return ", ".join(out)
+
+    def shape(self, name: str) -> Shape:
+        value = self.types.get(name)
+        return value.shape if isinstance(value, Tensor) else ()
+
+    def _sizes(self) -> Sizes:
+        arguments = [Argument(name, self.shape(name), False) for name in self.cut.sources]
+        used = frozenset({*self.cut.sources, *RESERVED})
+        return Sizes(arguments, used, self.impl.origin.span)
+
+    def _counted(self, flow: Emulation, lines: Sequence[Line]) -> dict[str, str]:
+        """How many turns an ``each`` takes: the length of a list that is there."""
+        lists = {
+            slot.index: f"len({slot.name})"
+            for slot in reversed(self.structure.slots)
+            if slot.index is not None and slot.name in flow.packs
+        }
+        if isinstance(flow, Lowered):
+            for joint in flow.joints:
+                if joint.loop is not None:
+                    lists[joint.loop] = f"len({flow.products_name})"
+        return lists
+
+    # ------------------------------------------------------------ kernels
+
+    def _kernel(self, kernel: KernelCall, name: str) -> Function:
+        sizes = self._sizes()
+        served = self.cut.served.axes.get(kernel.axis, ()) if kernel.axis else ()
+        arms = [arm for arm in kernel.arms if kernel.axis is None or arm[0] in served]
+        calls = [
+            (value, f"self.kernel.{entry}", [self._argument(arg, sizes) for arg in args])
+            for value, entry, args in arms
+        ]
+        result = "Tensor" if len(self.cut.targets) == 1 else "tuple[Tensor, ...]"
+        if len(calls) == 1:
+            lines = [f"out: {result} = {call(calls[0][1], *calls[0][2])}"]
+        elif all(args == calls[0][2] for _, _, args in calls):
+            lines = [f"match self.{kernel.axis}:"]
+            for value, entry, _ in calls:
+                lines += [f"    case {pyrepr(value)}:", f"        entry = {entry}"]
+            lines.append(f"out: {result} = {call('entry', *calls[0][2])}")
+        else:
+            lines = [f"out: {result}", f"match self.{kernel.axis}:"]
+            for value, entry, args in calls:
+                lines += [f"    case {pyrepr(value)}:", f"        out = {call(entry, *args)}"]
+        return self._function(name, "One kernel call", [*sizes.lines(), *lines, "return out"])
+
+    def _argument(self, arg: KernelArg, sizes: Sizes) -> str:
+        match arg.kind:
+            case "point":
+                value = Py(self._handed_in(arg.name))
+            case "pack" | "scale" | "slot":
+                value = Py(f"self.{arg.name}", PRIMARY)
+            case "pack_scale":
+                value = Py(f"self.{arg.name}_scale", PRIMARY)
+            case "dim":
+                value = Py(sizes(arg.name))
+            case _:
+                value = Py(arg.name, ATOM)
+        if arg.quantize is not None:
+            format, scale = arg.quantize
+            if format not in QUANTISED:
+                raise Unsupported(f"an argument in {format}", self.impl.origin.span)
+            value = call(f"numerics.{QUANTISED[format].codes}", value, f"self.{scale}")
+        if arg.cast is not None:
+            value = value.method(CASTS[arg.cast])
+        return f"{arg.keyword}={value}" if arg.keyword else value.text
+
+    def _handed_in(self, name: str) -> str:
+        """A source, also by the name of a point that is nothing but it."""
+        if name in self.cut.sources:
+            return name
+        alias = Emulation(self.structure, self.impl, self.cut).alias.get(name)
+        return alias.name if alias is not None else name
+
+
+def _lowerings(flow: Emulation) -> dict[str, object]:
+    """Ops that only an impl's arithmetic has, as calls of the runtime's numerics."""
+
+    def through_format(op: Op, args: list[Py]) -> Py:
+        form = QUANTISED[str(op.attr("format"))]
+        function = form.round_trip if op.op == "round_trip" else form.codes
+        return call(f"numerics.{function}", *args)
+
+    def scaled_mm(op: Op, args: list[Py]) -> Py:
+        scale, pack, dtype = (str(op.attr(key)) for key in ("scale", "pack", "dtype"))
+        return Py(product_text(args[0].text, args[1].text, scale, pack, dtype), PRIMARY)
+
+    def transpose(op: Op, args: list[Py]) -> Py:
+        pair = op.attr("pair", (-2, -1))
+        if isinstance(pair, tuple) and {*pair} == {-1, -2}:
+            return args[0].attr("mT" if not isinstance(op.args[0], Ref) else "T")
+        return args[0].method("transpose", *(number_text(int(str(p))) for p in pair or ()))
+
+    extra: dict[str, object] = {
+        "round_trip": through_format,
+        "codes": through_format,
+        "scaled_mm": scaled_mm,
+        "transpose": transpose,
+    }
+    if isinstance(flow, Lowered) and flow.lower.get("layer_norm") == "native_layer_norm":
+        extra["layer_norm"] = _native_layer_norm
+    return extra
+
+
+def _native_layer_norm(op: Op, args: list[Py]) -> Py:
+    axes = op.attr("axes", (-1,))
+    if axes != (-1,):
+        raise Unsupported("`native_layer_norm` over other axes than the last", op.span)
+    x, eps, *affine = args
+    names = ("weight", "bias")
+    named = {name: value for name, value in zip(names, affine, strict=False)}
+    root = op.args[0]
+    while isinstance(root, Op) and root.op == "f32":
+        root = root.args[0]
+    size = x.text.removesuffix(".float()")
+    return call("nnf.layer_norm", x, f"{size}.shape[-1:]", **named, eps=eps)
