@@ -14,6 +14,7 @@ from torch import nn
 from frtspec.runtime import document, receipt, swap
 from frtspec.runtime.coverage import coverage
 from frtspec.runtime.environment import environment
+from frtspec.runtime.errors import Refusal
 from frtspec.runtime.judge import judge
 from frtspec.runtime.options import Options
 from frtspec.runtime.plan import Plan
@@ -134,14 +135,10 @@ def build(
 def _activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan:
     """One transaction; from here on any error puts the host back before it passes."""
     watch = Watch(session.model, chosen)
-    attachment: Attachment | None = None
+    attachment = _swap_in(session.model, chosen)
     try:
-        with isolated(chosen, "activating"):
-            if chosen:
-                attachment = swap.activate(
-                    session.model, [r.bound for r in chosen if r.bound is not None]
-                )
-            for record in chosen:
+        for record in chosen:
+            if record.open:
                 record.bind(_why(record, door))
         return _plan(session, door, attachment, watch)
     except BaseException:
@@ -150,16 +147,29 @@ def _activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan
         raise
 
 
+def _swap_in(model: nn.Module, chosen: Sequence[SeatRecord]) -> Attachment | None:
+    """Activates the chosen seats together; a seat that can't be is refused, the rest go on."""
+    attachment: Attachment | None = None
+    while attachment is None and (left := [record for record in chosen if record.open]):
+        with isolated(left, "activating"):
+            bound = [record.bound for record in left if record.bound is not None]
+            try:
+                attachment = swap.activate(model, bound)
+            except Refusal as refusal:
+                named = [record for record in left if record.name == refusal.seat]
+                for record in named or left:
+                    record.refuse(refusal)
+    return attachment
+
+
 def _why(record: SeatRecord, door: str) -> str:
     if door == "build":
         return "bound without judging"
-    result = record.gate("boundary", "seam")
-    return f"{result.gate} gate: {result.reason}" if result is not None else "no gate ran"
+    seam = record.gate("seam")
+    return "boundary gate held" if seam is None else f"seam gate held; {'; '.join(seam.notes)}"
 
 
-def _plan(
-    session: Session, door: str, attachment: Attachment | None, watch: Watch
-) -> Plan:
+def _plan(session: Session, door: str, attachment: Attachment | None, watch: Watch) -> Plan:
     plan = Plan(
         door=door,
         binding=session.binding,
@@ -177,6 +187,7 @@ def _plan(
         precision_spec=precision_spec(session.parameters, session.records, session.calibration),
         attachment=attachment,
         watch=watch,
+        before=attachment.ledger() if attachment is not None else {},
     )
     plan.receipt = receipt.seal(document.document(plan))
     return plan

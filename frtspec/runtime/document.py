@@ -94,15 +94,7 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
         "parameters": record.parameters,
         "impl": bound.impl.SPEC.name if bound is not None else None,
         "rung": bound.rung.label if bound is not None else None,
-        "trail": [
-            {
-                "what": row.what,
-                "verdict": getattr(row, "verdict", "refused"),
-                "code": row.code,
-                "reason": row.reason,
-            }
-            for row in trail
-        ],
+        "trail": [asdict(row) for row in trail],
         "bytes_added": bound.bytes_added if bound is not None else None,
         "weights": plan.watch.marks.get(seat.name, {}),
         "precision": plan.precision_spec[seat.name],

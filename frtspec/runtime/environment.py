@@ -8,7 +8,16 @@ from typing import Any
 
 import torch
 
-PACKAGES = ("frtspec", "torch", "transformers", "diffusers", "lerobot", "kernels", "triton", "numpy")
+PACKAGES = (
+    "frtspec",
+    "torch",
+    "transformers",
+    "diffusers",
+    "lerobot",
+    "kernels",
+    "triton",
+    "numpy",
+)
 """Distributions whose versions can change what a bound host computes."""
 
 

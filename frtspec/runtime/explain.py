@@ -28,10 +28,10 @@ _NUMBERED = re.compile(r"(.*)\[(\d+)\]$")
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: cells as in ``HEADINGS``, and what to do about it."""
+    """One line of the table: cells as in ``HEADINGS``; ``more`` is told below it."""
 
     cells: tuple[str, ...]
-    fix: str = ""
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,28 @@ def _head(plan: Plan) -> Iterable[str]:
         yield from (f"  note: {line}" for line in c.diagnostics)
     if plan.noise is not None:
         yield plan.noise.note
-    for unit in (*plan.units, *plan.unions):
-        yield from _unit(unit)
+    units = (*plan.units, *plan.unions)
+    for unit in units:
+        yield _unit(unit)
+    speeds = {f"{u.latency.verdict}, {u.latency.reason}" for u in units if u.latency}
+    if len(speeds) == 1:
+        yield f"speed: {speeds.pop()}"
+    elif speeds:
+        for unit in units:
+            if unit.latency is not None:
+                yield f"speed of {unit.name}: {unit.latency.verdict}, {unit.latency.reason}"
 
 
-def _unit(unit: UnitRecord) -> Iterable[str]:
-    kind = "union" if " + " in unit.name else "unit"
-    yield f"{kind} {unit.name} ({len(unit.seats)} seats): {unit.verdict}, {unit.reason}"
-    if unit.host is not None:
-        yield f"  host gate: {unit.host.verdict} [{unit.host.label}] {figures(unit.host)}"
-    if unit.latency is not None:
-        yield f"  speed: {unit.latency.verdict}, {unit.latency.reason}"
+def _unit(unit: UnitRecord) -> str:
+    alone = "together" if " + " in unit.name else "alone"
+    host = "not judged" if unit.host is None else _host(unit.host)
+    text = f"{unit.name} {alone} ({len(unit.seats)} seats): {unit.verdict}; host gate {host}"
+    return text if unit.verdict == "accepted" else f"{text}; {unit.reason}"
+
+
+def _host(result: GateResult) -> str:
+    measured = figures(result)
+    return f"{result.verdict} on {result.label}: {measured}" if measured else result.verdict
 
 
 def _rows(plan: Plan) -> list[Row]:
@@ -90,24 +101,42 @@ def _rows(plan: Plan) -> list[Row]:
         records = [record for record in plan.seats if record.state == state]
         if state == "refused":
             records.sort(key=_severity)
-        for group in _alike(records) if state == "kept" else ([record] for record in records):
-            rows.append(_row(group))
+        rows += _merged(records)
     return rows
 
 
-def _row(group: Sequence[SeatRecord]) -> Row:
-    record = group[0]
-    code = f" [{record.code}]" if record.code else ""
-    cells = (
+def _merged(records: Sequence[SeatRecord]) -> list[Row]:
+    """One row for all seats of a family that differ in nothing but their number."""
+    groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for record in records:
+        family = _NUMBERED.sub(r"\1", record.name)
+        key = (family, _cells(record), tuple(_more(record)))
+        groups.setdefault(key, []).append(record.name)
+    return [
+        Row((cells[0], names(seats), *cells[1:]), more)
+        for (_, cells, more), seats in groups.items()
+    ]
+
+
+def _cells(record: SeatRecord) -> tuple[str, ...]:
+    """The row of a seat, without its name."""
+    return (
         record.state,
-        names(record.name for record in group),
         record.seat.target,
         record.form,
         _cosine(record.gate("boundary")),
         _seam_cosine(record),
-        record.reason + code,
+        record.reason + (f" [{record.code}]" if record.code else ""),
     )
-    return Row(cells, record.fix)
+
+
+def _more(record: SeatRecord) -> Iterable[str]:
+    """What was tried before the seat was refused, whole, and what to do about it."""
+    for row in record.refusal.trail if record.refusal is not None else ():
+        if row.verdict == "fell_through":
+            yield f"tried {row.what}: {row.reason} [{row.code}]"
+    if record.fix:
+        yield f"what to do: {record.fix}"
 
 
 def _severity(record: SeatRecord) -> float:
@@ -115,16 +144,6 @@ def _severity(record: SeatRecord) -> float:
     result = record.gate("saturation")
     past = result is not None and result.verdict == "fail"
     return -max(result.metrics.values()) if past and result is not None else 0.0
-
-
-def _alike(records: Iterable[SeatRecord]) -> list[list[SeatRecord]]:
-    """Seats that would print the same line but for their name."""
-    groups: dict[tuple[str, ...], list[SeatRecord]] = {}
-    for record in records:
-        family = _NUMBERED.sub(r"\1", record.name)
-        key = (family, record.seat.target, record.form, record.code, record.reason)
-        groups.setdefault(key, []).append(record)
-    return list(groups.values())
 
 
 def names(seats: Iterable[str]) -> str:
@@ -164,22 +183,26 @@ def _tail(plan: Plan) -> Iterable[str]:
     yield from _fell_through(plan)
     cover = plan.coverage
     if cover.total:
-        share, left = cover.share, 1 - cover.share
         yield (
-            f"bound seats hold {share:.1%} of the host's {cover.total:,} parameters; "
-            f"{left:.1%} stays on the host"
+            f"bound seats hold {cover.share:.1%} of the host's {cover.total:,} parameters; "
+            f"{1 - cover.share:.1%} of its weight traffic stays on the host however fast they are"
         )
         largest = ", ".join(f"{path} {size / cover.total:.1%}" for path, size in cover.rest[:5])
         more = f", and {len(cover.rest) - 5} smaller ones" if len(cover.rest) > 5 else ""
         if largest:
             yield f"  on the host: {largest}{more}"
-        yield (
-            f"  by parameters, even seats that cost nothing would leave {left:.1%} of the "
-            "host's weight traffic"
-        )
     added = sum(r.bound.bytes_added for r in plan.seats if r.state == "bound" and r.bound)
     if added:
-        yield f"packs add {added / 2**20:.1f} MiB; the host's own weights stay resident"
+        yield f"packs add {size_text(added)}; the host's own weights stay resident"
+
+
+def size_text(count: int) -> str:
+    """``1.5 MiB``."""
+    size, units = float(count), ["B", "KiB", "MiB", "GiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.3g} {units[0]}"
 
 
 def _fell_through(plan: Plan) -> Iterable[str]:
@@ -187,7 +210,7 @@ def _fell_through(plan: Plan) -> Iterable[str]:
     found: dict[tuple[str, str, str], list[str]] = {}
     for record in plan.seats:
         for row in record.bound.trail if record.bound is not None else ():
-            if row.code:
+            if row.verdict == "fell_through":
                 found.setdefault((row.what, row.code, row.reason), []).append(record.name)
     for (what, code, reason), seats in found.items():
         yield f"not on {what}: {reason} [{code}] ({names(seats)})"
@@ -210,8 +233,7 @@ def plain(explanation: Explanation) -> str:
         lines.append(line(HEADINGS))
     for row in explanation.rows:
         lines.append(line(row.cells))
-        if row.fix:
-            lines.append(f"  what to do: {row.fix}")
+        lines += [f"    {line}" for line in row.more]
     return "\n".join([*lines, "", *explanation.tail]).rstrip() + "\n"
 
 
@@ -231,7 +253,7 @@ def drawn(explanation: Explanation) -> str:
     for c in used:
         table.add_column(HEADINGS[c], overflow="fold")
     for row in explanation.rows:
-        why = row.cells[-1] + (f"\nwhat to do: {row.fix}" if row.fix else "")
+        why = "\n".join([row.cells[-1], *row.more])
         cells = [Text(cell) for cell in (*row.cells[:-1], why)]
         cells[0].stylize(COLOURS[row.cells[0]])
         table.add_row(*(cells[c] for c in used))

@@ -22,8 +22,10 @@ import torch
 
 from frtspec.runtime import metrics
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.reference import Pair, SeatReference, named, on_rows
-from frtspec.runtime.spec import Bound, Seat
+from frtspec.runtime.forms import Form, Forms
+from frtspec.runtime.guard import Band
+from frtspec.runtime.reference import Pair, SeatReference, named
+from frtspec.runtime.spec import Bound, RungSpec, Seat
 
 if TYPE_CHECKING:
     from frtspec.runtime.capture import SeatCapture
@@ -40,6 +42,7 @@ models, 2,048 tokens each); a calibration that never saw a kind of token differs
 1.94 and far more. 1.8 lies between, where the peak loses 44% of itself: past
 sampling noise, and short of the factor 2 that is one whole bit of range.
 """
+
 
 @dataclass(frozen=True)
 class GateResult:
@@ -84,11 +87,10 @@ def reference_agreement(reference: SeatReference, captures: Sequence[SeatCapture
             )
             tolerance.setdefault(pair.what, agreement_tolerance(pair))
     scores = {what: found.scores() for what, found in values.items()}
-    also = {what: found.metrics for what, found in scores.items()}
     unmeasured = [found.broken for found in scores.values() if found.broken]
     if unmeasured or not scores:
         reason = "; ".join(unmeasured) or "no call of the host was captured"
-        return GateResult("reference", "failed", reason, also=also)
+        return GateResult("reference", "failed", reason)
     distance = {what: found.metrics["rel_l2"] for what, found in scores.items()}
     bounds = tuple(Bound(what, "<=", tolerance[what]) for what in distance)
     missed = [
@@ -97,9 +99,9 @@ def reference_agreement(reference: SeatReference, captures: Sequence[SeatCapture
         if not metrics.meets(distance[bound.metric], bound)
     ]
     if missed:
-        return GateResult("reference", "fail", "; ".join(missed), distance, bounds, also)
+        return GateResult("reference", "fail", "; ".join(missed), distance, bounds)
     reason = f"host and reference agree at {', '.join(distance)}"
-    return GateResult("reference", "pass", reason, distance, bounds, also)
+    return GateResult("reference", "pass", reason, distance, bounds)
 
 
 def agreement_tolerance(pair: Pair) -> float:
@@ -168,15 +170,21 @@ def kernel_parity(
     if bound.rung.kind == "emulate":
         reason = "the emulate rung is what other rungs are held against"
         return GateResult("parity", "not_applicable", reason)
-    emulate, rung = on_rows(bound.impl, "run_emulate"), on_rows(bound.impl, bound.rung.run)
+    emulate = emulation(bound)
     values = metrics.Values()
     outputs = bound.seat.structure.outputs
     for capture in captures:
         inputs = reference.seam_inputs(capture)
-        values.add(named(outputs, emulate(*inputs)), named(outputs, rung(*inputs)))
+        values.add(named(outputs, emulate(*inputs)), named(outputs, bound.call(*inputs)))
     k = reference.contraction()
     bounds = (Bound("rel_l2", "<=", parity_bound(k)),)
     return _judged("parity", values.scores(), bounds, notes=(f"K = {k}",))
+
+
+def emulation(bound: BoundSeat) -> Forms:
+    """The emulation of a bound seat's impl, on the host's shapes and dtypes."""
+    emulate = bound.impl.on(RungSpec("emulate", run="run_emulate"))
+    return Forms(bound.forms.contract, (Form(Band(), emulate),))
 
 
 def boundary(
@@ -188,13 +196,12 @@ def boundary(
     shown in ``also``. Where the host has no such boundary the seam's own gate judges
     and the result's name is ``seam``.
     """
-    run = on_rows(bound.impl, bound.rung.run)
     full, seam = metrics.Values(), metrics.Values()
     for capture in captures:
         if reference.has_boundary:
-            full.add(reference.full(capture), reference.treated(capture, run))
+            full.add(reference.full(capture), reference.treated(capture, bound.call))
         if reference.seam is not None:
-            bare = named(reference.seam.targets, run(*reference.seam_inputs(capture)))
+            bare = named(reference.seam.targets, bound.call(*reference.seam_inputs(capture)))
             seam.add(reference.cut(capture), bare)
     structure = bound.seat.structure
     if not reference.has_boundary and reference.seam is not None:
@@ -280,50 +287,55 @@ def floor_bounds(floors: Mapping[str, float]) -> tuple[Bound, ...]:
 
 # ---------------------------------------------------------------- from a gate to a refusal
 
-_REFUSALS = {
-    "reference": (
-        "boundary.reference_mismatch",
-        "the structure's reference, with the host's own weights, does not give what the host "
-        "gives",
-        "the binding's variants, params, slots or places do not fit this host: check the "
+
+@dataclass(frozen=True)
+class _Meaning:
+    """What a gate that doesn't hold means to the user."""
+
+    code: str
+    what: str
+    fix: str
+
+
+_FINER = "keep this seat at the host's precision, or use a scheme with a finer format"
+
+_MEANINGS = {
+    "reference": _Meaning(
+        code="boundary.reference_mismatch",
+        what="the structure's reference, with the host's own weights, does not give what the "
+        "host gives",
+        fix="the binding's variants, params, slots or places do not fit this host: check the "
         "activation, the norm's weight mode and rounding, eps and the layouts",
     ),
-    "saturation": (
-        "calibration.saturated",
-        "the calibrated range is too small for the judged samples",
-        "calibrate on traffic that holds what the judged samples hold (for a language model: "
-        "the first positions of sequences), or on more of it",
+    "saturation": _Meaning(
+        code="calibration.saturated",
+        what="the calibrated range is too small for the judged samples",
+        fix="calibrate on traffic that holds what the judged samples hold (for a language "
+        "model: the first positions of sequences), or on more of it",
     ),
-    "parity": (
-        "gate.parity",
-        "the bound rung does not do the arithmetic that its impl states",
-        "use another rung (rungs=), and report the kernel: its scale form, layout or rounding "
-        "is not the one declared",
+    "parity": _Meaning(
+        code="gate.parity",
+        what="the bound rung does not do the arithmetic that its impl states",
+        fix="use another rung (rungs=), and report the kernel: its scale form, layout or "
+        "rounding is not the one declared",
     ),
-    "boundary": (
-        "gate.boundary",
-        "the structure's boundary gate is missed",
-        "keep this seat at the host's precision, or use a scheme with a finer format",
-    ),
-    "seam": (
-        "gate.seam",
-        "the seam's own gate is missed",
-        "keep this seat at the host's precision, or use a scheme with a finer format",
-    ),
-    "host": (
-        "gate.host",
-        "the treated host misses what the caller requires",
-        "leave structures out (structures=), use a finer scheme, or lower floors=",
+    "boundary": _Meaning("gate.boundary", "the structure's boundary gate is missed", _FINER),
+    "seam": _Meaning("gate.seam", "the seam's own gate is missed", _FINER),
+    "host": _Meaning(
+        code="gate.host",
+        what="the treated host misses what the caller requires",
+        fix="leave structures out (structures=), use a finer scheme, or lower floors=",
     ),
 }
 
 
 def refusal(result: GateResult, *, seat: str | None = None, form: str | None = None) -> Refusal:
     """What a gate that doesn't hold means for a seat (or for the seats of a unit)."""
-    code, what, fix = _REFUSALS[result.gate]
+    meaning = _MEANINGS[result.gate]
+    what = meaning.what
     if result.verdict == "failed":
-        code, what = f"{code}.unmeasurable", f"the {result.gate} gate can't measure anything"
-    return Refusal(code, f"{what}: {result.reason}", fix=fix, seat=seat, form=form)
+        what = f"the {result.gate} gate can't measure anything"
+    return Refusal(meaning.code, f"{what}: {result.reason}", fix=meaning.fix, seat=seat, form=form)
 
 
 def require(seat: Seat, result: GateResult, *, form: str | None = None) -> None:

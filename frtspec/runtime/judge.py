@@ -7,6 +7,7 @@ unit until the rest holds.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,11 +20,13 @@ from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Failure, Refusal
 from frtspec.runtime.gates import GateResult
 from frtspec.runtime.latency import Arm, Latency
+from frtspec.runtime.ledger import FallbackWarning
 from frtspec.runtime.records import SeatRecord, UnitRecord, failure_of
 from frtspec.runtime.session import Session, log
 
 if TYPE_CHECKING:
-    from frtspec.runtime.swap import Attachment, Ledger
+    from frtspec.runtime.ledger import Ledger
+    from frtspec.runtime.swap import Attachment
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,9 @@ def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
 def _attached(model: nn.Module, records: Sequence[SeatRecord]) -> Iterator[Attachment]:
     attachment = swap.activate(model, [r.bound for r in records if r.bound is not None])
     try:
-        yield attachment
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FallbackWarning)  # a fallback here is an outcome
+            yield attachment
     finally:
         attachment.detach()
 
@@ -236,9 +241,7 @@ def _enforce_rules(session: Session, records: Sequence[SeatRecord]) -> None:
             record.keep("qualify", f"too small to gain: {', '.join(missed)} does not hold")
 
 
-def _speed(
-    session: Session, records: Sequence[SeatRecord], attachment: Attachment
-) -> Latency:
+def _speed(session: Session, records: Sequence[SeatRecord], attachment: Attachment) -> Latency:
     verdict = _unjudgeable(session, records)
     if verdict is not None:
         return verdict

@@ -127,9 +127,7 @@ def measure(
         if device_is_lost(error):
             raise
         arms[base.name] = f"raised {type(error).__name__}: {error}"
-        return Latency(
-            "baseline_unavailable", f"{base.name} {arms[base.name]}", baselines=arms
-        )
+        return Latency("baseline_unavailable", f"{base.name} {arms[base.name]}", baselines=arms)
     first = random.Random(seed).randrange(2)
     legs: dict[str, list[float]] = {base.name: [], treated.name: []}
     ratios = []
@@ -173,7 +171,9 @@ def _judge(
     figure = f"{speedup:.3f}x, interval {low:.3f} to {high:.3f} over {len(ratios)} rounds"
     if len(ratios) < MIN_ROUNDS:
         verdict = "inconclusive"
-        reason = f"{speedup:.3f}x, and {len(ratios)} rounds give no interval: {MIN_ROUNDS} are needed"
+        reason = (
+            f"{speedup:.3f}x, and {len(ratios)} rounds give no interval: {MIN_ROUNDS} are needed"
+        )
     elif high < min_speedup:
         verdict, reason = "loss", f"no gain: {figure}; {min_speedup:g}x is required"
     elif low < min_speedup:

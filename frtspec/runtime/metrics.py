@@ -275,7 +275,7 @@ class Distribution(_Accumulator):
         """Adds up what is summed over positions; returns the cosine of each, float64."""
         step = max(1, _CHUNK // max(1, ref.shape[-1]))
         cosines = []
-        for r, o in zip(ref.split(step), out.split(step), strict=True):
+        for r, o in zip(torch.split(ref, step), torch.split(out, step), strict=True):
             r, o = r.double(), o.double()
             self.positions += r.shape[0]
             self.agreed += int((r.argmax(-1) == o.argmax(-1)).sum())

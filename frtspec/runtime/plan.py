@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-import torch
 from torch import nn
 
 from frtspec.runtime import explain as explaining
@@ -20,7 +19,8 @@ from frtspec.runtime.spec import HostBinding, SchemeSpec
 from frtspec.runtime.watch import Drift, Watch
 
 if TYPE_CHECKING:
-    from frtspec.runtime.swap import Attachment, Ledger
+    from frtspec.runtime.ledger import Ledger
+    from frtspec.runtime.swap import Attachment
 
 
 @dataclass
@@ -31,6 +31,7 @@ class Plan:
     seats         every seat of the host, each in one state; see ``explain()``
     units         structures judged alone on the host; ``unions`` together
     noise         the untouched host against itself
+    before        what the ledgers held when ``attach`` returned
     receipt       all of it as JSON, sealed; ``save_receipt(path)`` writes it
     """
 
@@ -50,6 +51,7 @@ class Plan:
     precision_spec: dict[str, Any]
     attachment: Attachment | None
     watch: Watch
+    before: Mapping[str, Ledger] = field(default_factory=dict)
     receipt: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -60,7 +62,7 @@ class Plan:
     @property
     def active(self) -> bool:
         """Whether anything is attached now."""
-        return self.attachment is not None
+        return self.attachment is not None and bool(self.attachment.seats)
 
     def names(self, state: str) -> tuple[str, ...]:
         """Names of the seats in a state: bound, kept, refused or failed."""
@@ -72,6 +74,13 @@ class Plan:
             if record.name == name:
                 return record
         raise KeyError(f"no seat {name}; seats: {', '.join(r.name for r in self.seats)}")
+
+    def unit(self, name: str) -> UnitRecord:
+        """The record of one structure judged alone. Raises KeyError with the names there are."""
+        for record in self.units:
+            if record.name == name:
+                return record
+        raise KeyError(f"no unit {name}; units: {', '.join(u.name for u in self.units)}")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -86,8 +95,20 @@ class Plan:
         return explaining.report(self)
 
     def ledger(self) -> Mapping[str, Ledger]:
-        """What the bound seats did since they were attached: calls, fallbacks, reasons."""
-        return self.attachment.ledger() if self.attachment is not None else {}
+        """What the bound seats did since ``attach`` returned: calls, fallbacks, reasons.
+
+        What they did while they were judged (``before``) is taken off.
+        """
+        if self.attachment is None:
+            return {}
+        return {
+            seat: replace(
+                row,
+                calls=row.calls - self.before[seat].calls,
+                host_rows=row.host_rows - self.before[seat].host_rows,
+            )
+            for seat, row in self.attachment.ledger().items()
+        }
 
     def save_receipt(self, path: str | os.PathLike[str]) -> Path:
         """Writes the receipt atomically to a file, or into a folder; returns the file."""
@@ -105,9 +126,8 @@ class Plan:
         """Puts the host's own modules back, bit for bit. Doing it twice does nothing."""
         if self.attachment is not None:
             self.attachment.detach()
-            self.attachment = None
 
-    def __enter__(self) -> Plan:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,7 +136,3 @@ class Plan:
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
         return f"<Plan {self.binding.name} ({self.door}): {counts}>"
-
-
-def device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

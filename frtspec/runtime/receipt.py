@@ -13,9 +13,13 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 SCHEMA = "frtspec.receipt/1"
 SECTIONS = ("specs", "plan", "environment", "metrics", "verdict")
@@ -81,10 +85,14 @@ def verify(receipt: Receipt | str | os.PathLike[str]) -> Verification:
 
 def _misfits(receipt: Any) -> list[str]:
     """Where the receipt leaves its schema."""
-    from jsonschema import Draft202012Validator
+    return [f"{error.json_path}: {error.message}" for error in _validator().iter_errors(receipt)]
 
-    errors = Draft202012Validator(schema()).iter_errors(receipt)
-    return [f"{error.json_path}: {error.message}" for error in errors]
+
+@cache
+def _validator() -> Validator:
+    from jsonschema import Draft202012Validator  # slow to import, and only verifying needs it
+
+    return Draft202012Validator(schema())
 
 
 def _contradictions(receipt: Receipt) -> list[str]:

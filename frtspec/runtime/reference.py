@@ -14,7 +14,6 @@ from torch import Tensor
 
 from frtspec.runtime import host
 from frtspec.runtime.calls import first_tensor
-from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.spec import Seat
 
 if TYPE_CHECKING:
@@ -140,20 +139,6 @@ def named(names: Sequence[str], result: Any) -> Named:
     if len(names) == len(result):
         return dict(zip(names, result, strict=True))
     return {f"{names[0]}[{position}]": item for position, item in enumerate(result)}
-
-
-def on_rows(impl: BoundImpl, method: str) -> Rows:
-    """``method`` of an impl as a call on the host's shapes, returning the host's dtype."""
-    run = getattr(impl, method)
-
-    def call(*inputs: Tensor) -> Any:
-        lead, dtype = inputs[0].shape[:-1], inputs[0].dtype
-        rows = run(*(x.reshape(-1, x.shape[-1]).contiguous() for x in inputs))
-        if isinstance(rows, Tensor):
-            return rows.reshape(*lead, rows.shape[-1]).to(dtype)
-        return tuple(item.reshape(*lead, item.shape[-1]).to(dtype) for item in rows)
-
-    return call
 
 
 def _pairs(theirs: Mapping[str, Tensor], mine: Named, contracted: bool) -> Iterator[Pair]:

@@ -62,8 +62,7 @@ def calibration(
         return Samples(islice(thunks, max_samples), keep=keep, what="observations=")
     if callable(forward):
         return Samples((forward,), keep=keep, what="forward")
-    thunks = _thunks(forward)
-    return Samples(islice(thunks, max_samples), keep=keep, what="forward")
+    return Samples(islice(_thunks(forward), max_samples), keep=keep, what="forward")
 
 
 def held_out(

@@ -184,9 +184,7 @@ class Session:
         width = max(seat.dims.values(), default=0)
         return 4 * width * max((dtype.itemsize for _, dtype in known), default=4)
 
-    def _settle(
-        self, seen: observe.Observation, records: Sequence[SeatRecord], where: str
-    ) -> None:
+    def _settle(self, seen: observe.Observation, records: Sequence[SeatRecord], where: str) -> None:
         for record in records:
             refusal = seen.refusals.get(record.name)
             if refusal is not None and record.open:

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from frtspec.runtime import gates, metrics
+from frtspec.runtime.ladder import bind_seat
 from frtspec.runtime.observe import Capture, observe
-from frtspec.runtime.reference import SeatReference, on_rows
+from frtspec.runtime.reference import SeatReference
 from frtspec.runtime.spec import Bound, Boundary, Stat, Weight
 from tests.runtime import hosts_small as small
 
@@ -157,33 +158,18 @@ def test_no_static_scale_nothing_to_saturate():
 
 def test_a_nan_amax_saturates():
     seat = small.seat_named(small.tiny_decoder(), "ffn[0]")
-    result = gates.saturation(
-        seat, ["p"], amax_only({"p": (1.0,)}), amax_only({"p": (math.nan,)})
-    )
+    result = gates.saturation(seat, ["p"], amax_only({"p": (1.0,)}), amax_only({"p": (math.nan,)}))
     assert result.verdict == "fail"
 
 
 # ---------------------------------------------------------------- parity and boundary
 
 
-def bound_ffn(model, seat, rung="emulate", **broken):
-    """A seat bound by hand: scales from what the host shows."""
+def bound_ffn(model, seat, rung="emulate"):
+    """The seat on a rung, its reference, and what the host shows it."""
     observation = capture_of(model, seat)
-    weights = {k: v for k, v in SeatReference(seat, model).slots.items() if k != "w_norm"}
-
-    def scale(point):
-        return torch.tensor([observation.amax(seat.name, point) / 448])
-
-    impl = small.FfnFp8Static(
-        **weights,
-        in_s=scale("x_after_norm"),
-        hid_s=scale("act_after_mul"),
-        activation=seat.variants["activation"],
-    )
-    for name, value in broken.items():
-        setattr(impl, name, value)
-    spec = next(r for r in impl.SPEC.rungs if r.kind == rung)
-    bound = SimpleNamespace(seat=seat, impl=impl.on(spec), rung=spec)
+    route = small.FP8_STATIC.route("decoder_ffn", "mlp")
+    bound = bind_seat(model, seat, route, observation, rungs=(rung,))
     return bound, SeatReference(seat, model), observation.captured(seat.name)
 
 
@@ -260,20 +246,11 @@ def test_without_a_boundary_the_seam_judges_by_its_own_gate_and_says_so():
 def test_a_missed_threshold_fails_with_both_numbers():
     model = small.tiny_decoder()
     seat = small.seat_named(model, "ffn[0]")
-    strict = dataclasses.replace(
-        seat.structure, boundary_gate=(Bound("cosine", ">=", 0.9999999),)
-    )
+    strict = dataclasses.replace(seat.structure, boundary_gate=(Bound("cosine", ">=", 0.9999999),))
     bound, reference, captures = bound_ffn(model, dataclasses.replace(seat, structure=strict))
     result = gates.boundary(bound, reference, captures)
     assert result.verdict == "fail" and "misses >= 1" in result.reason
     assert gates.refusal(result).code == "gate.boundary"
-
-
-def test_an_impl_sees_rows_and_the_host_sees_its_own_shape_and_dtype():
-    model = small.tiny_decoder()
-    bound, _, _ = bound_ffn(model, small.seat_named(model, "ffn[0]"))
-    out = on_rows(bound.impl, "run_emulate")(torch.randn(2, 3, 32, dtype=torch.float16))
-    assert out.shape == (2, 3, 32) and out.dtype == torch.float16
 
 
 # ---------------------------------------------------------------- host
@@ -283,8 +260,7 @@ def logits(*agreeing):
     """Views of one position each: True where the top token is the reference's."""
     top = torch.tensor([[2.0, 1.0]])
     return [
-        metrics.View("distribution", {"logits": top if same else top.flip(-1)})
-        for same in agreeing
+        metrics.View("distribution", {"logits": top if same else top.flip(-1)}) for same in agreeing
     ]
 
 
@@ -316,9 +292,7 @@ def test_floors_are_hard_and_know_their_direction():
 
 
 def test_a_floor_on_another_kind_of_output_is_missed_not_ignored():
-    result = gates.host(
-        [at_angle(1.0)], [at_angle(1.0)], "values", floors={"top1_agreement": 0.5}
-    )
+    result = gates.host([at_angle(1.0)], [at_angle(1.0)], "values", floors={"top1_agreement": 0.5})
     assert result.verdict == "fail" and "was not measured" in result.reason
 
 
@@ -330,9 +304,7 @@ def test_nan_passes_no_band_and_no_floor(floors):
 
 
 def test_a_figure_within_the_hosts_own_noise_passes():
-    result = gates.host(
-        [at_angle(1.0)], [at_angle(0.997)], "values", noise={"cosine": 0.9965}
-    )
+    result = gates.host([at_angle(1.0)], [at_angle(0.997)], "values", noise={"cosine": 0.9965})
     assert result.verdict == "pass" and "own noise" in result.reason
     worse = gates.host([at_angle(1.0)], [at_angle(0.996)], "values", noise={"cosine": 0.9965})
     assert worse.verdict == "warn"
