@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Union
 
 from frtspec.diag.source import Span
 
@@ -195,23 +194,23 @@ class ErrorNode:
     span: Span
 
 
-Expr = Union[
-    Name,
-    Number,
-    String,
-    Field,
-    Index,
-    Call,
-    Unary,
-    Binary,
-    Compare,
-    Is,
-    Present,
-    Match,
-    Tuple_,
-    EachExpr,
-    ErrorNode,
-]
+Expr = (
+    Name
+    | Number
+    | String
+    | Field
+    | Index
+    | Call
+    | Unary
+    | Binary
+    | Compare
+    | Is
+    | Present
+    | Match
+    | Tuple_
+    | EachExpr
+    | ErrorNode
+)
 
 # ---------------------------------------------------------------- small parts
 
@@ -436,7 +435,7 @@ class ScanStmt:
     span: Span
 
 
-Stmt = Union[LetStmt, EachStmt, ScanStmt, ErrorNode]
+Stmt = LetStmt | EachStmt | ScanStmt | ErrorNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -799,18 +798,18 @@ class GroupDecl:
     span: Span
 
 
-BindMember = Union[
-    VariantSet,
-    ParamSet,
-    SlotMap,
-    PointMap,
-    BoundaryDecl,
-    ExpectDecl,
-    SiblingsDecl,
-    FormDecl,
-    DimsDecl,
-    ErrorNode,
-]
+BindMember = (
+    VariantSet
+    | ParamSet
+    | SlotMap
+    | PointMap
+    | BoundaryDecl
+    | ExpectDecl
+    | SiblingsDecl
+    | FormDecl
+    | DimsDecl
+    | ErrorNode
+)
 
 # ---------------------------------------------------------------- pipelines
 
@@ -904,7 +903,7 @@ class BindingDecl:
     span: Span
 
 
-Decl = Union[StructureDecl, PipelineDecl, ImplDecl, SchemeDecl, AutoDecl, BindingDecl, ErrorNode]
+Decl = StructureDecl | PipelineDecl | ImplDecl | SchemeDecl | AutoDecl | BindingDecl | ErrorNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,13 @@ MAX_EXPONENT = 300
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
 
 
+def docstring_text(raw: str) -> str:
+    """What a docstring says: dedented as Python does it, without blanks at line ends,
+    with ``\\n`` between lines."""
+    lines = inspect.cleandoc(raw[3:-3].replace("\r\n", "\n")).split("\n")
+    return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
 class BaseBuilder:
     """Turns the concrete tree into syntax nodes; findings gather in ``diagnostics``."""
 
@@ -129,10 +136,7 @@ class BaseBuilder:
             at += 2
 
     def docstring(self, token: Token) -> ast.Docstring:
-        """A docstring, dedented as Python does it; line ends become ``\\n``."""
-        raw = token.text
-        text = inspect.cleandoc(raw[3:-3].replace("\r\n", "\n"))
-        return ast.Docstring(text, raw, self.span(token))
+        return ast.Docstring(docstring_text(token.text), token.text, self.span(token))
 
     def maybe_docstring(self, token: Token | None) -> ast.Docstring | None:
         return None if token is None else self.docstring(token)

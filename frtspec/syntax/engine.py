@@ -28,14 +28,15 @@ class Step(NamedTuple):
 
 
 class Engine:
-    """Parses one text. ``cell`` and ``at`` are the position; ``recent`` the last tokens."""
+    """Parses one text. ``cell`` and ``at`` are the position; ``recent`` the last tokens,
+    or all of them where ``keep_all``."""
 
-    def __init__(self, tables: Tables, text: str) -> None:
+    def __init__(self, tables: Tables, text: str, *, keep_all: bool = False) -> None:
         self.tables = tables
         self.text = text
         self.cell: Cell = (tables.start, None, None)
         self.at = 0
-        self.recent: deque[Step] = deque(maxlen=MEMORY)
+        self.recent: deque[Step] = deque(maxlen=None if keep_all else MEMORY)
 
     # ------------------------------------------------------------ reading
 
