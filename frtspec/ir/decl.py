@@ -307,6 +307,7 @@ class Impl:
     rungs: tuple[Rung, ...]
     bands: tuple[Band, ...]
     origin: Origin
+    evidence: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------- schemes
@@ -332,6 +333,7 @@ class Route:
     params: tuple[tuple[str, Decimal | str], ...]
     keep: str | None
     span: Span
+    structure_version: int = 1
 
 
 @dataclass(frozen=True)
@@ -342,6 +344,7 @@ class Scheme:
     routes: tuple[Route, ...]
     otherwise: str
     origin: Origin
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -367,7 +370,7 @@ class WeightView:
     index: int | None
     view: str
     path: ast.HostPath | None
-    args: tuple[str, ...]
+    args: tuple[str | int | tuple[str, ...], ...]
     layout: str | None
     span: Span
 
@@ -451,14 +454,19 @@ class Binding:
     dims: tuple[tuple[str, ast.Expr], ...]
     groups: tuple[EachSeats, ...]
     origin: Origin
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Program:
-    """Everything checked in one run, keyed by name (and version)."""
+    """Everything checked in one run and found right, sorted by key.
+
+    Structures by (name, version); impls by (structure, its version, seam or None, impl
+    name); schemes and bindings by name.
+    """
 
     structures: dict[tuple[str, int], Structure] = field(default_factory=dict)
-    impls: dict[tuple[str, str], Impl] = field(default_factory=dict)  # (structure, impl name)
+    impls: dict[tuple[str, int, str | None, str], Impl] = field(default_factory=dict)
     schemes: dict[str, Scheme] = field(default_factory=dict)
     auto: AutoTable | None = None
     bindings: dict[str, Binding] = field(default_factory=dict)

@@ -139,3 +139,6 @@ FACT_VALUES = {
     "forward": ("called",),
 }
 """Values of the facts whose values are closed."""
+
+FACTS_OF_MODULES = ("bias", "activation", "norm_rounding")
+"""Facts about modules that are named by `of`; the others are about the seat."""

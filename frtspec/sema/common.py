@@ -125,3 +125,20 @@ def _check_bound(context: Context, name: str, node: ast.Metric, where: str) -> N
             f"`{name}` lies between 0 and 1, not at {short(node.bound.text)}",
             node.bound.span,
         )
+
+
+def granularity(
+    context: Context, node: ast.Granularity, known: tuple[str, ...], code: str
+) -> tuple[str, int | None] | None:
+    """``per tensor``, ``per block 16`` as data, or None when it was reported."""
+    if node.kind not in known:
+        name = ast.Name(node.kind, node.span)
+        context.unknown("granularity", name, known, code="FRT0207")
+        return None
+    sized = node.kind in words.SIZED_GRANULARITIES
+    if sized != (node.size is not None):
+        message = f"`per {node.kind}` {'needs' if sized else 'takes no'} size"
+        help = f"per {node.kind} 16" if sized else f"per {node.kind}"
+        context.error(code, message, node.span, help=help)
+        return None
+    return node.kind, node.size

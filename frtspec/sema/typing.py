@@ -52,6 +52,11 @@ class Typing:
     defs: Mapping[int, ValueType]
     trace: tuple[tuple[ir.Op, OpCall, ValueType, Poly], ...]
 
+    @property
+    def found(self) -> Mapping[int, Mapping[str, ir.Attr]]:
+        """What rules found out about the axes of each op that runs, by the op's id."""
+        return {id(op): call.found for op, call, _, _ in self.trace}
+
 
 def infer(structure: Structure, combo: Combo, unknown: frozenset[str] = frozenset()) -> Typing:
     """Type the reference of a structure in one combination; problems are data.
@@ -242,7 +247,7 @@ class _Inference:
                 out.append(self.expr(arg))
                 continue
             value = self.expr(arg.value)
-            total = _summed(value, arg.index, _joined(node))
+            total = summed(value, arg.index, _joined(node))
             if total is None:
                 total = self.problem(
                     REPEATED, f"the sizes of `each {arg.index}` cannot be added up", arg.span
@@ -317,7 +322,7 @@ def _joined(node: ir.Op) -> int:
     return position if isinstance(position, int) else 0
 
 
-def _summed(value: ValueType, index: str, position: int) -> ValueType | None:
+def summed(value: ValueType, index: str, position: int) -> ValueType | None:
     """The type of ``cat(each i => …)``: the joined axis summed over the index."""
     if not isinstance(value, Tensor):
         return value

@@ -1,0 +1,265 @@
+"""Nothing that a spec declares is ignored: who consumes each field of the syntax tree.
+
+Every field of every node has a row here, and a test walks the node classes to prove it.
+Where a construct has no consumer yet, a row of ``MISSING`` says what is missing, and
+the checks report it as FRT0700.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frtspec.ir.types import QUANTISED
+from frtspec.syntax import ast
+
+POSITION = "messages: the place shown"
+STRUCTURE = "structures/*.py"
+REFERENCE = "structures/*.py: reference()"
+SHAPES = "structures/*.py: SHAPES, read by the dims solver"
+GATES = "gates/*.py and the gates of attach"
+IMPL = "impls/*.py"
+SCHEME = "schemes/*.py"
+SEATS = "<host>/__init__.py: seats()"
+CHECK = "check"
+DOCS = "docs: docstrings of generated files, the catalog"
+LOCK = "spec.lock"
+NONE = "none yet: FRT0700"
+
+
+def _expr(*fields: str) -> Mapping[str, str]:
+    by = f"{REFERENCE}, config expressions of {SEATS}, rules and shapes"
+    return dict.fromkeys(fields, by)
+
+
+CONSUMERS: Mapping[str, Mapping[str, str]] = {
+    # expressions
+    "Name": _expr("id"),
+    "Number": {**_expr("value"), "text": "messages and the formatter: as it was written"},
+    "String": _expr("value"),
+    "Field": _expr("base", "name"),
+    "Slice": _expr("lo", "hi"),
+    "EllipsisItem": {},
+    "Index": _expr("base", "items"),
+    "Granularity": dict.fromkeys(("kind", "size"), f"{IMPL}: packs and scales; {SCHEME}"),
+    "OverDim": {"dim": f"{REFERENCE}: the axes of an op"},
+    "Arg": _expr("value", "name"),
+    "Call": _expr("func", "args"),
+    "Unary": _expr("op", "operand"),
+    "Binary": _expr("op", "left", "right"),
+    "Compare": _expr("first", "links"),
+    "Is": {"axis": f"{REFERENCE}: branches", "values": f"{REFERENCE}: branches"},
+    "Present": {"name": f"{REFERENCE}: branches"},
+    "Else": {},
+    "MatchArm": _expr("pattern", "value"),
+    "Match": _expr("subject", "arms"),
+    "Tuple_": _expr("items"),
+    "EachExpr": dict.fromkeys(("index", "value"), f"{IMPL}: packs of repeated slots"),
+    "ErrorNode": {},
+    # small parts
+    "Docstring": {"text": DOCS, "raw": "the formatter"},
+    "DimItem": {"alternatives": SHAPES, "rows": SHAPES},
+    "TypeRef": {"name": f"{CHECK}: types of values", "scale": NONE},
+    "PathPart": {"text": SEATS, "expr": SEATS},
+    "HostPath": {"text": f"{SEATS}; messages", "parts": SEATS},
+    "Range": dict.fromkeys(("lo", "hi", "inclusive"), f"{SEATS}: loops; {CHECK}: indexes, bands"),
+    "Metric": dict.fromkeys(("name", "op", "bound"), GATES),
+    # structures
+    "StatusDecl": {"name": f"{LOCK}; attach refuses `imported`", "reason": DOCS},
+    "DimDecl": {"names": SHAPES},
+    "IndexDecl": {"name": SHAPES, "range": f"{CHECK}: how many siblings a seat may have"},
+    "ParamDecl": {"name": REFERENCE, "default": REFERENCE},
+    "PortDecl": {
+        "direction": STRUCTURE,
+        "name": REFERENCE,
+        "index": REFERENCE,
+        "optional": REFERENCE,
+        "dims": SHAPES,
+        "type": f"{CHECK}: types of values",
+        "default": REFERENCE,
+        "updates": NONE,
+        "aliases": NONE,
+        "when": REFERENCE,
+    },
+    "SlotDecl": {
+        "name": REFERENCE,
+        "index": REFERENCE,
+        "optional": REFERENCE,
+        "dims": SHAPES,
+        "type": f"{CHECK}: types of values",
+        "structure": NONE,
+        "when": REFERENCE,
+    },
+    "PartDecl": dict.fromkeys(("name", "params", "results", "when"), NONE),
+    "VariantDecl": {
+        "name": REFERENCE,
+        "values": REFERENCE,
+        "default": REFERENCE,
+        "retired": f"{CHECK}: the names stay taken",
+    },
+    "CombinationsDecl": {"excluded": f"{CHECK}: which combinations exist"},
+    "PointDecl": dict.fromkeys(("name", "kind", "when"), NONE),
+    "LetStmt": {
+        **dict.fromkeys(("kind", "name", "index", "value", "when", "otherwise"), REFERENCE),
+        "point_kind": STRUCTURE,
+    },
+    "EachStmt": {"index": REFERENCE, "body": REFERENCE},
+    "ScanStmt": dict.fromkeys(("step", "dim", "over", "carries", "body"), REFERENCE),
+    "ReferenceDecl": {"body": REFERENCE},
+    "SeamDecl": {
+        **dict.fromkeys(("name", "sources", "targets"), f"{STRUCTURE}: the seam's function"),
+        "gates": GATES,
+    },
+    "GateDecl": dict.fromkeys(("kind", "on", "per", "metrics", "including", "against"), GATES),
+    "QualifyDecl": {"form": NONE, "rules": "attach: recorded for every seat"},
+    "RequireDecl": {"rules": "attach: a seat that breaks one is refused"},
+    "EvidenceDecl": {"text": DOCS},
+    "StructRef": dict.fromkeys(("name", "seam", "version"), f"{IMPL}, {SCHEME}, {SEATS}"),
+    # impls
+    "PackDecl": {"name": IMPL, "index": NONE, "value": IMPL},
+    "ScaleDecl": {"name": IMPL, "value": IMPL},
+    "NumericsDecl": {"items": f"{IMPL}: the emulation"},
+    "AdmitsDecl": dict.fromkeys(("point", "dtypes"), "the ladder: admission; the guard"),
+    "OnlyDecl": dict.fromkeys(("axis", "values"), "the ladder: admission"),
+    "EnvelopeDecl": {"rules": "the ladder: admission"},
+    "CallDecl": {"entry": IMPL, "args": IMPL},
+    "LowerDecl": {"op": IMPL, "target": IMPL},
+    "RungDecl": dict.fromkeys(("kind", "package", "version", "members"), f"{IMPL}: the ladder"),
+    "BandDecl": dict.fromkeys(("dim", "range", "rungs", "otherwise_host"), f"{IMPL}: the bands"),
+    # schemes
+    "StatRequest": dict.fromkeys(("point", "stat", "granularity"), f"{SCHEME}: what is measured"),
+    "AtDecl": {
+        "target": SCHEME,
+        "stats": SCHEME,
+        "use": SCHEME,
+        "params": NONE,
+        "keep": SCHEME,
+        "keep_when": NONE,
+    },
+    "OtherwiseKeepDecl": {"reason": SCHEME},
+    # bindings
+    "HostDecl": {
+        **dict.fromkeys(("package", "versions", "classes"), f"{SEATS}; checked by attach"),
+        "native_module": NONE,
+    },
+    "DimsDecl": {"items": SEATS},
+    "Place": dict.fromkeys(("kind", "path", "arg"), SEATS),
+    "SlotMap": dict.fromkeys(("slot", "index", "value", "layout"), SEATS),
+    "PointMap": {"point": SEATS, "place": SEATS},
+    "VariantSet": {"axis": SEATS, "value": SEATS},
+    "ParamSet": {"name": SEATS, "value": SEATS},
+    "BoundaryDecl": dict.fromkeys(("path", "ports", "slots", "none_reason"), SEATS),
+    "ExpectDecl": dict.fromkeys(("fact", "values", "of"), f"{SEATS}; checked by attach"),
+    "SiblingsDecl": dict.fromkeys(("facts", "members"), SEATS),
+    "FormDecl": {"name": SEATS, "params": NONE},
+    "SeatDecl": dict.fromkeys(("name", "target", "path", "when", "members"), SEATS),
+    "EachDecl": dict.fromkeys(("index", "range", "where", "members"), SEATS),
+    "ChainDecl": dict.fromkeys(("producer", "consumer", "wire", "facts"), NONE),
+    "GroupDecl": dict.fromkeys(("name", "seats", "writer", "facts"), NONE),
+    # pipelines
+    "Item": dict.fromkeys(
+        (
+            "keyword",
+            "name",
+            "optional",
+            "kind",
+            "facts",
+            "value",
+            "text",
+            "names",
+            "members",
+            "doc",
+        ),
+        NONE,
+    ),
+    # declarations
+    "StructureDecl": {"name": STRUCTURE, "version": STRUCTURE, "doc": DOCS, "members": STRUCTURE},
+    "PipelineDecl": dict.fromkeys(("name", "version", "doc", "members"), NONE),
+    "PipelineUse": dict.fromkeys(("name", "version", "doc", "members"), NONE),
+    "ImplDecl": {"name": IMPL, "target": IMPL, "version": IMPL, "doc": DOCS, "members": IMPL},
+    "SchemeDecl": {"name": SCHEME, "doc": DOCS, "members": SCHEME},
+    "AutoDecl": {"arms": f"{SCHEME}: the auto table"},
+    "BindingDecl": {"name": "<host>/", "doc": DOCS, "members": SEATS},
+    "File": {"edition": "the parser", "decls": CHECK},
+}
+"""Node -> field -> its consumer. ``span`` of every node serves the messages."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A construct without a consumer. ``test``: on which nodes of the class it is used."""
+
+    node: type
+    what: str
+    test: Callable[[Any], bool] = lambda node: True
+    owner: str | None = None
+
+
+_FORMS_YET = ("swap", "siblings")
+_FORMATS_YET = ("fp8_e4m3", "int8", "bf16", "fp16")
+
+
+def _calls(value: object, name: str) -> bool:
+    return isinstance(value, ast.Call) and value.func.id == name
+
+
+def _pack_format(node: ast.PackDecl) -> str | None:
+    call = node.value
+    if isinstance(call, ast.Call) and len(call.args) == 3 and call.func.id == "quantize":
+        wanted = call.args[1].value
+        return wanted.id if isinstance(wanted, ast.Name) else None
+    return None
+
+
+def _pack_grain(node: ast.PackDecl) -> str | None:
+    args = node.value.args if isinstance(node.value, ast.Call) else ()
+    grains = [a.value.kind for a in args if isinstance(a.value, ast.Granularity)]
+    return grains[0] if grains else None
+
+
+MISSING: tuple[Missing, ...] = (
+    Missing(ast.PipelineDecl, "a pipeline"),
+    Missing(ast.PipelineUse, "a pipeline in a binding"),
+    Missing(ast.ChainDecl, "a chain between seats"),
+    Missing(ast.GroupDecl, "a group of seats"),
+    Missing(ast.HostDecl, "a native module", lambda n: n.native_module is not None),
+    Missing(ast.FormDecl, "this form of a seat", lambda n: n.name.id not in _FORMS_YET, "SeatDecl"),
+    Missing(ast.FormDecl, "a parameter of a form", lambda n: n.params and n.name.id in _FORMS_YET),
+    Missing(ast.FormDecl, "a form of an impl", owner="ImplDecl"),
+    Missing(ast.RequireDecl, "a rule of an impl outside its envelopes", owner="ImplDecl"),
+    Missing(ast.PartDecl, "a part that stays the host's"),
+    Missing(ast.SlotDecl, "a slot that is a structure", lambda n: n.structure is not None),
+    Missing(
+        ast.PortDecl,
+        "a quantised value at the boundary",
+        lambda n: n.type.scale is not None or n.type.name.id in QUANTISED,
+    ),
+    Missing(ast.PortDecl, "an output that updates an input", lambda n: n.updates is not None),
+    Missing(ast.PortDecl, "an output that is an input's storage", lambda n: n.aliases is not None),
+    Missing(
+        ast.PortDecl, "a repeated input", lambda n: n.direction == "in" and n.index is not None
+    ),
+    Missing(ast.PointDecl, "a point outside the reference"),
+    Missing(
+        ast.LetStmt,
+        "a point that is no statistic",
+        lambda n: n.point_kind is not None and n.point_kind.id in ("content", "observation"),
+    ),
+    Missing(ast.QualifyDecl, "a rule of profit for one form", lambda n: n.form is not None),
+    Missing(ast.PackDecl, "a repeated pack", lambda n: n.index is not None),
+    Missing(
+        ast.PackDecl,
+        "a pack of this format",
+        lambda n: _pack_format(n) is not None and _pack_format(n) not in _FORMATS_YET,
+    ),
+    Missing(
+        ast.PackDecl,
+        "a pack of this granularity",
+        lambda n: _pack_grain(n) in ("row", "token", "block", "group"),
+    ),
+    Missing(ast.ScaleDecl, "a scale computed at each call", lambda n: _calls(n.value, "dynamic")),
+    Missing(ast.AtDecl, "a parameter of a route", lambda n: bool(n.params)),
+    Missing(ast.AtDecl, "a condition of a route", lambda n: n.keep_when is not None),
+)
+"""What ``check`` reports as FRT0700. ``owner``: only inside this declaration."""
