@@ -46,12 +46,12 @@ class Engine:
         Returns the tree at the end; None where the text does not go on as the grammar
         says: then ``cell`` and ``at`` stand before the offending lexeme.
         """
-        text, size, lexers = self.text, len(self.text), self.tables.lexers
+        text, size, match = self.text, len(self.text), self.tables.match
         while True:
             self.at = skip_trivia(text, self.at)
             if self.at >= size:
                 return self.finish()
-            found = lexers[self.cell[0]](text, self.at)
+            found = match(self.cell[0], text, self.at)
             if found is None:
                 return None
             value, terminal = found
@@ -136,7 +136,7 @@ class Engine:
             if at >= len(self.text):
                 done = self.after(cell, END) is not None
                 return (limit if done else count), at
-            found = self.tables.lexers[cell[0]](self.text, at)
+            found = self.tables.match(cell[0], self.text, at)
             cell = None if found is None else self.after(cell, found[1])
             if cell is not None and found is not None:
                 count += 1

@@ -1,4 +1,4 @@
-"""The grammar, compiled by Lark on first use.
+"""The grammar as Lark compiles it.
 
 Keywords stay soft by two small means, both applied to the terminals here so that the
 grammar file reads as plain words:
@@ -10,7 +10,6 @@ grammar file reads as plain words:
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from frtspec.resources import grammar_dir
@@ -74,9 +73,3 @@ def compile_grammar(*, strict: bool = False) -> Lark:
         strict=strict,
         _plugins={} if strict else {"ContextualLexer": UncheckedLexer},
     )
-
-
-@cache
-def parser() -> Lark:
-    """The compiled grammar of this process."""
-    return compile_grammar()

@@ -7,7 +7,7 @@ parser back and reduce the same cells again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Token:
@@ -62,22 +62,46 @@ EMPTY = -1
 """The start of a value that covers no text."""
 
 
-def reducer(rule: Any) -> Callable[[list[Any]], Any]:
-    """The function that makes the value of one rule of Lark's grammar."""
+class Shape(NamedTuple):
+    """What a rule makes of its values.
+
+    wanted    (absent optional parts before it, position) of each value that is kept
+    trailing  absent optional parts behind the last
+    inline    the values go into the node around it
+    unwrap    one kept value stands for the node
+    """
+
+    size: int
+    origin: str
+    name: str
+    wanted: Sequence[Sequence[int]]
+    trailing: int
+    inline: bool
+    unwrap: bool
+
+
+def rule_shape(rule: Any) -> Shape:
+    """The shape of one rule of Lark's grammar."""
     options = rule.options
-    keep = options.keep_all_tokens
     blanks = _blanks(options.empty_indices, len(rule.expansion))
-    wanted: list[tuple[int, int]] = []  # (Nones before it, position)
+    wanted: list[list[int]] = []
     pending = 0
     for at, symbol in enumerate(rule.expansion):
         pending += blanks[at]
-        if keep or not (symbol.is_term and symbol.filter_out):
-            wanted.append((pending, at))
+        if options.keep_all_tokens or not (symbol.is_term and symbol.filter_out):
+            wanted.append([pending, at])
             pending = 0
     trailing = pending + blanks[len(rule.expansion)]
-    name = str(rule.alias or options.template_source or rule.origin.name)
-    inline = name.startswith("_") and not rule.alias
-    unwrap = options.expand1 and not rule.alias
+    name = str(rule.alias or rule.origin.name)
+    inline = name.startswith("_")
+    unwrap = bool(options.expand1 and not rule.alias)
+    return Shape(len(rule.expansion), rule.origin.name, name, wanted, trailing, inline, unwrap)
+
+
+def reducer(shape: Shape) -> Callable[[list[Any]], Any]:
+    """The function that makes the value of a rule."""
+    name, wanted, trailing = shape.name, [(n, at) for n, at in shape.wanted], shape.trailing
+    inline, unwrap = shape.inline, shape.unwrap
 
     def reduce(values: list[Any]) -> Any:
         start, end = _range(values)

@@ -94,7 +94,7 @@ def _line_start(engine: Engine, repair: Repair) -> float:
     if at >= len(engine.text) or indent_at(engine.text, at) is None:
         return 0
     word = lexeme_at(engine.text, at).text
-    hit = engine.tables.lexers[repair.cell[0]](engine.text, at)
+    hit = engine.tables.match(repair.cell[0], engine.text, at)
     if word not in engine.tables.starters or hit is None:
         return 0
     as_keyword = hit[1] not in ("NAME", "PATH")
@@ -246,7 +246,7 @@ def _resume(engine: Engine, found: Lexeme, begin: int, top: bool = False) -> boo
     while cell is not None:
         after = engine.after(cell, ERROR) if ERROR in tables.actions[cell[0]] else None
         if after is not None and not (top and cell[2] is not None and not _at_top(engine, cell)):
-            hit = tables.lexers[after[0]](engine.text, found.start)
+            hit = tables.match(after[0], engine.text, found.start)
             if hit and hit[0] == found.text and engine.after(after, hit[1]) is not None:
                 _shift_error(engine, cell, begin, found.start)
                 return True
