@@ -25,6 +25,7 @@ DTYPES = {
 
 def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
     """Raises Refusal ``host.attached``, ``host.training`` or ``host.shared_module``."""
+    check_free(seat, hosts)
     if seat.form not in ("swap", "siblings"):
         raise Refusal(
             "impl.form",
@@ -38,13 +39,6 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
         if id(child) in parents:
             parents[id(child)].append(f"{names[id(parent)]}.{name}".removeprefix("."))
     for path, host in hosts.items():
-        if isinstance(host, SeatModule):
-            raise Refusal(
-                "host.attached",
-                f"{path} holds the attached seat {host._frt.counter.seat} already",
-                fix="detach the other attachment first",
-                seat=seat.name,
-            )
         training = [name or path for name, part in host.named_modules() if part.training]
         if training:
             raise Refusal(
@@ -58,6 +52,18 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
                 "host.shared_module",
                 f"one module serves at {' and '.join(parents[id(host)])}",
                 fix="a seat would change both places: leave this seat out",
+                seat=seat.name,
+            )
+
+
+def check_free(seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
+    """Raises Refusal ``host.attached`` where a seat of another attachment stands."""
+    for path, host in hosts.items():
+        if isinstance(host, SeatModule):
+            raise Refusal(
+                "host.attached",
+                f"{path} holds the attached seat {host._frt.counter.seat} already",
+                fix="detach the other attachment first",
                 seat=seat.name,
             )
 

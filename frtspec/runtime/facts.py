@@ -143,7 +143,7 @@ def _activation(model: nn.Module, seat: Seat, expect: Expect, form: CallForm | N
 @torch.no_grad()
 def activation_of(function: Callable[[Tensor], Tensor]) -> str:
     """The name in ``ACTIVATIONS`` of what a callable computes, or what it is instead."""
-    x = torch.linspace(-12.0, 12.0, 4801)
+    x = torch.linspace(-12.0, 12.0, 4800)
     try:
         found = function(x.clone())
     except (RuntimeError, TypeError, ValueError) as error:
@@ -176,10 +176,13 @@ def norm_rounding_of(norm: nn.Module) -> str:
     shape = getattr(norm.weight, "shape", None)
     if shape is None or len(shape) != 1:
         return f"{type(norm).__name__}, which has no weight of one axis"
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(64, shape[0], generator=generator).to(torch.bfloat16)
-    w = torch.rand(shape[0], generator=generator).to(torch.bfloat16)
-    found = first_tensor(_with_weight(norm, w).forward(x))
+    generator, device = torch.Generator().manual_seed(0), norm.weight.device
+    x = torch.randn(64, shape[0], generator=generator).to(device, torch.bfloat16)
+    w = torch.rand(shape[0], generator=generator).to(device, torch.bfloat16)
+    try:
+        found = first_tensor(_with_weight(norm, w).forward(x))
+    except (RuntimeError, TypeError, ValueError) as error:
+        return f"{type(norm).__name__}, which can't be probed ({type(error).__name__}: {error})"
     if found is None:
         return f"{type(norm).__name__}, which returns no tensor"
     scores = {
@@ -212,13 +215,15 @@ def _eps(norm: nn.Module) -> float:
 
 
 def _with_weight(norm: nn.Module, weight: Tensor) -> nn.Module:
-    """A copy of the module that shares everything but its weight."""
+    """A copy of the module with this weight, every other parameter in the same dtype."""
+    others = {
+        name: None if held is None else nn.Parameter(held.to(weight.dtype), requires_grad=False)
+        for name, held in norm._parameters.items()
+    }
     twin = type(norm).__new__(type(norm))
     twin.__dict__.update(norm.__dict__)
-    twin.__dict__["_parameters"] = {
-        **norm._parameters,
-        "weight": nn.Parameter(weight, requires_grad=False),
-    }
+    own = nn.Parameter(weight, requires_grad=False)
+    twin.__dict__["_parameters"] = {**others, "weight": own}
     return twin
 
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from frtspec.runtime.capture import Capture, CaptureRecorder, SeatCapture
+from frtspec.runtime.eligible import check_free
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.host import seat_modules, submodule
 from frtspec.runtime.recorders import (
@@ -197,6 +198,7 @@ def _recorders_of(
     model: nn.Module, seat: Seat, stats: Mapping[str, Stat], capture: Capture | None
 ) -> list[Recorder]:
     modules = seat_modules(model, seat)
+    check_free(seat, modules)
     mine: list[Recorder] = [CallRecorder(seat, modules)]
     if seat.siblings is not None:
         mine.append(SiblingRecorder(seat, modules))
