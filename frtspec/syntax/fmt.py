@@ -21,7 +21,9 @@ from frtspec.syntax.nodes import Node, Token
 from frtspec.syntax.parse import parse
 from frtspec.syntax.trivia import Comment
 
-_WITH_WHEN = frozenset(("port_in", "port_out", "slot", "let", "point", "yield_", "next", "emit"))
+_WITH_WHEN = frozenset(
+    ("port_in", "port_out", "slot", "part", "point_decl", "let", "point", "yield_", "next", "emit")
+)
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def _docstring(toks: list[Tok], indent: int) -> list[Line]:
     if not rest and not text.endswith('"'):
         return [Line(indent, f'{head}"""{text}"""')]
     lines = [Line(indent, f'{head}"""{first}'), *(Line(indent, line) for line in rest)]
-    if rest and all(line.startswith(" ") for line in rest if line):
+    if rest and (head or all(line.startswith(" ") for line in rest if line)):
         lines = [Line(indent, f'{head}"""'), *(Line(indent, line) for line in (first, *rest))]
     return [*lines, Line(indent, '"""')]
 

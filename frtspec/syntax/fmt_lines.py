@@ -12,6 +12,7 @@ from frtspec.syntax.trivia import Comment
 WIDTH = 110
 STEP = 2
 _OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
+_FILLED = frozenset(("names", "listed_names", "paths", "part_params"))
 _CLOSE = frozenset(_OPEN.values())
 
 
@@ -93,6 +94,9 @@ class Writer:
             return [Line(indent, self.flat(toks)[0])]
         closing = _match(toks, opening)
         head, _ = self.flat(toks[: opening + 1])
+        if toks[opening].rule in _FILLED:
+            found = [Line(indent, head), *self._filled(toks[opening + 1 : closing], indent + STEP)]
+            return found + self.lines(toks[closing:], indent)
         items, dangling, beside = _items(toks, opening, closing)
         found = [Line(indent, head, trailing=beside.text if beside else "")]
         for number, item in enumerate(items, start=1):
@@ -105,6 +109,20 @@ class Writer:
             found += lines
         found += [Line(indent + STEP, c.text, "comment") for c in dangling]
         return found + self.lines(toks[closing:], indent)
+
+    def _filled(self, toks: Sequence[Tok], indent: int) -> list[Line]:
+        """Plain names: as many on a line as fit."""
+        lines = [Line(indent, "")]
+        words = [tok.text for tok in toks if tok.kind != "COMMA"]
+        for number, word in enumerate(words, start=1):
+            text = word + ("," if number < len(words) else "")
+            if not lines[-1].text:
+                lines[-1].text = text
+            elif indent + len(lines[-1].text) + 1 + len(text) <= WIDTH:
+                lines[-1].text += f" {text}"
+            else:
+                lines.append(Line(indent, text))
+        return lines
 
     def _must_break(self, toks: Sequence[Tok]) -> bool:
         return any(tok.start in self.broken for tok in toks) or any(tok.gap for tok in toks[1:])

@@ -29,7 +29,7 @@ def blanks(a: Tok, b: Tok, *, index_bracket: bool) -> str:
     if "COLON" in (a.kind, b.kind):
         rule = a.rule if a.kind == "COLON" else b.rule
         if rule == "slice":
-            return ""
+            return " " if a.kind == "COMMA" else ""
         if rule == "stat" and b.kind == "COLON":
             return ""
     if b.rule == "seam_gate" and b.kind == "GATE":

@@ -1,0 +1,107 @@
+frt 1
+
+structure adaln_producer version 1 {
+  """An adaptive norm driven by a conditioning vector that takes few values.
+
+  A projection of the conditioning gives scale, shift and, in some blocks, a gate for the
+  residual. Over one tick the conditioning runs through a fixed schedule, so its
+  projections can be kept as a table of steps.
+  """
+  status draft
+
+  dim M, D, C
+  param eps = 1e-6
+
+  in  x    [rows M, D] : host
+  in  cond [1, C] : host
+  out y    [rows M, D] : host
+  out gate [1, D] : host  when style is scale_shift_gate
+
+  slot style_w  [C, 3 * D]  when style is scale_shift_gate
+  slot pair_w   [C, 2 * D]  when style is scale_shift
+  slot style_b? [3 * D | 2 * D]
+  slot norm_w?  [D]
+
+  variant norm  { rms, layer }
+  variant style { scale_shift_gate, scale_shift }
+  combinations { all except (norm is rms and style is scale_shift) }
+
+  reference {
+    point step content = cond
+    let w = style_w                       when style is scale_shift_gate otherwise pair_w
+    let s = f32(step) @ f32(w)
+    let s = s + f32(style_b)              when present style_b
+    let n = match norm { rms => rms_norm(f32(x), eps), layer => layer_norm(f32(x), eps) }
+    let n = n * f32(norm_w)               when present norm_w
+    let parts = match style { scale_shift_gate => 3, scale_shift => 2 }
+    let scale = chunk(s, parts)[0]
+    let shift = chunk(s, parts)[1]
+    point x_after_norm = n * (1 + scale) + shift
+    yield y = cast(x_after_norm, x)
+    yield gate = cast(chunk(s, 3)[2], x)  when style is scale_shift_gate
+  }
+
+  gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
+  gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
+  qualify for step_table { 2 * C >= D }
+}
+
+impl step_table for adaln_producer version 1 {
+  """The projections of the known steps, looked up by a fingerprint of the conditioning."""
+  form step_table (point = step, max_steps = 64, relative_margin = 0.001, unknown = refuse)
+  numerics { acc f32, store s f32, out bf16 }
+  rung torch { lower matmul to table_row }
+  rung emulate
+}
+
+impl fused_fp8 for adaln_producer version 1 {
+  """The whole norm in one kernel, writing the quantised wire of the projection behind it."""
+  form step_table (point = step, max_steps = 64, relative_margin = 0.001, unknown = refuse)
+  scale y_s = static(x_after_norm)
+  only norm (rms)
+  only style (scale_shift_gate, scale_shift)
+  admits x_after_norm { bf16, f32 }
+  numerics { acc f32, out fp8_e4m3 }
+  require { D % 16 == 0 }
+
+  band M in 1..=256 {
+    rung hub "flashrt/adaptive-layernorm-producers" version 1 {
+      envelope { 256 <= D <= 8192, D % 128 == 0 }
+      call match norm { rms => adaptive_rms_to_fp8, layer => adaptive_layer_to_fp8 } (x, style, y_s)
+    }
+    rung torch {}
+  } otherwise host
+  rung emulate
+}
+
+binding pi05_expert {
+  """The action expert of Pi0.5: one conditioning stream feeds every norm."""
+  status imported "paths and rows were read from a running host by others"
+  host lerobot ">=0.5,<0.6" class (PI05Policy, PI05Pytorch)
+  dims { D = config.expert_width, C = config.expert_width, L = config.expert_depth }
+
+  each i in 0..L {
+    seat norm_in : adaln_producer version 1 at model.gemma_expert.model.layers.{i}.input_layernorm {
+      dims { D = D, C = C }
+      variant norm = rms
+      variant style = scale_shift_gate
+      slot style_w = dense.weight : out_in
+      slot style_b = chunks(dense.bias, scale, shift, gate)
+      slot norm_w  = ones
+      point step         = arg cond
+      point x_after_norm = output
+      form swap
+      expect class (AdaptiveRmsNorm)
+      expect call keyword
+    }
+    seat qkv : qkv_pack version 1 at model.gemma_expert.model.layers.{i}.self_attn {
+      siblings prove (shared_input, call_order) {
+        w[0] = q_proj.weight : out_in,
+        w[1] = k_proj.weight : out_in,
+        w[2] = v_proj.weight : out_in
+      }
+    }
+    chain norm_in.y -> qkv.x wire fp8_e4m3 require (same_storage, exclusive_consumer)
+    group style over (norm_in) writer first_called require (same_stream, same_width, same_rows)
+  }
+}
