@@ -1,0 +1,298 @@
+"""Writes the tables of the docs from the compiler's and the runtime's own registries.
+
+    python docs/tables.py [--check]
+
+A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``. ``--check`` writes
+nothing and exits 1 where a table is not what the registries say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from frtspec.diag.codes import codes
+from frtspec.diag.codes_types import PHASE_OF_RANGE
+from frtspec.ir import words
+from frtspec.ir.consumers import MISSING
+from frtspec.ir.ops import OPS, TORCH_LOWERINGS
+from frtspec.ir.types import DTYPES
+from frtspec.syntax.grammar import RESERVED, grammar_text
+
+DOCS = Path(__file__).resolve().parent
+PAGES = ("language.md", "runtime.md", "errors.md")
+_TABLE = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_KEYWORD = re.compile(r'(?<!/)"([a-z][a-z_0-9]*)"')
+
+
+def rendered(text: str) -> str:
+    """The page with every table written anew. Raises ``KeyError`` for an unknown table."""
+    return _TABLE.sub(lambda m: f"{m[1]}\n{TABLES[m['name']]()}\n\n{m[3]}", text)
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [[cell.replace("|", "\\|") for cell in line] for line in (head, *rows)]
+    lines.insert(1, ["---"] * len(head))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _words(head: tuple[str, str], table: dict[str, str]) -> str:
+    return grid(head, [(code(name), doc) for name, doc in table.items()])
+
+
+# ---------------------------------------------------------------- the language
+
+
+def keywords() -> str:
+    """Every word that the grammar gives a meaning, in alphabetical order."""
+    found = sorted(set(_KEYWORD.findall(_rules())) - set(RESERVED))
+    return "```text\n" + _wrapped(found) + "\n```"
+
+
+def _rules() -> str:
+    """The grammar without its comments."""
+    return "\n".join(line.partition("//")[0] for line in grammar_text().splitlines())
+
+
+def _wrapped(names: Sequence[str], width: int = 92) -> str:
+    lines, line = [], ""
+    for name in names:
+        if line and len(line) + 2 + len(name) > width:
+            lines.append(line)
+            line = ""
+        line += ("  " if line else "") + name
+    return "\n".join([*lines, line])
+
+
+def ops() -> str:
+    """The op table: how an op is written and what it is."""
+    rows = []
+    for op in OPS.values():
+        written = op.signature
+        if op.symbol == "[]":
+            written = "x[…]"
+        elif op.symbol is not None:
+            written = f" {op.symbol} ".join(param.name for param in op.params)
+            written = written if len(op.params) > 1 else op.symbol + written
+        rows.append((code(op.name), code(written), op.doc))
+    return grid(("op", "written", "is"), rows)
+
+
+def lowerings() -> str:
+    rows = [(code(to), ", ".join(map(code, of))) for to, of in TORCH_LOWERINGS.items()]
+    return grid(("`lower … to`", "stands for"), rows)
+
+
+def dtypes() -> str:
+    rows = [
+        (code(name), "the model's own dtype" if name == "host" else kind, str(bits or ""))
+        for name, (kind, bits) in DTYPES.items()
+    ]
+    return grid(("dtype", "kind", "bits"), rows)
+
+
+def metrics() -> str:
+    rows = [(code(name), code(op), doc) for name, (op, doc) in words.METRICS.items()]
+    return grid(("metric", "bound", "is"), rows)
+
+
+def statistics() -> str:
+    rows = [
+        (code(name), ", ".join(code(f"per {per}") for per in pers), doc)
+        for name, (pers, doc) in words.STATISTICS.items()
+    ]
+    return grid(("statistic", "granularity", "is"), rows)
+
+
+def views() -> str:
+    rows = [
+        (code(name), str(least) if least == most else f"{least} to {most}", doc)
+        for name, (least, most, doc) in words.VIEWS.items()
+    ]
+    return grid(("view", "arguments after the path", "is"), rows)
+
+
+def facts() -> str:
+    rows = [(code(name), values, doc) for name, (values, doc) in words.FACTS.items()]
+    return grid(("fact", "values", "says that"), rows)
+
+
+def unsupported() -> str:
+    """What checks and has no generator yet."""
+    return "\n".join(f"- {row.what}" for row in MISSING)
+
+
+# ---------------------------------------------------------------- the runtime
+
+
+def options() -> str:
+    """The options of ``attach`` with their defaults, from its signature and docstring."""
+    from frtspec.runtime import attach
+
+    params = inspect.signature(attach).parameters
+    said = _paragraphs(inspect.getdoc(attach) or "")
+    rows = []
+    for names, text in said:
+        mine = [
+            params[name] for name in names if params[name].kind is inspect.Parameter.KEYWORD_ONLY
+        ]
+        if mine:
+            defaults = ", ".join(code(_literal(param.default)) for param in mine)
+            rows.append((", ".join(code(param.name) for param in mine), defaults, text))
+    listed = {name for names, _ in said for name in names}
+    if missing := [name for name in params if name not in {*listed, "binding"}]:
+        raise KeyError(f"attach's docstring does not say what {', '.join(missing)} is")
+    return grid(("option", "default", "is"), rows)
+
+
+def _literal(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _paragraphs(doc: str) -> list[tuple[list[str], str]]:
+    """``name   text`` of a docstring, with what is indented below it; ``a, b   text`` is
+    about two names."""
+    found: list[tuple[list[str], str]] = []
+    for line in doc.replace("``", "`").splitlines():
+        head = re.match(r"(\w+(?:, \w+)*)\s{2,}(\S.*)", line)
+        if head:
+            found.append((head[1].split(", "), head[2]))
+        elif line.startswith(" ") and found:
+            names, text = found.pop()
+            found.append((names, f"{text} {line.strip()}"))
+    return found
+
+
+def checks() -> str:
+    from frtspec.runtime.guard import CHECKS
+
+    rows = [
+        (code(check.name), CHECK_DOCS[check.name], "yes" if check.traced else "no")
+        for check in CHECKS
+    ]
+    return grid(("check", "holds when", "asked under torch.compile"), rows)
+
+
+CHECK_DOCS = {
+    "arguments": "only the arguments that the bound form takes are given, as tensors",
+    "device": "every input is on the device of the packs",
+    "dtype": "the input's dtype is one that calibration saw",
+    "autocast": "autocast is on or off as it was then",
+    "width": "the last axis has the bound width",
+    "rows": "the row count lies in a band of the impl",
+    "training": "no replaced module is in training mode",
+    "grad": "no gradient is recorded",
+    "weights": "the packed weights are the same objects, unchanged",
+}
+
+
+def bands() -> str:
+    from frtspec.runtime.metrics import BANDS
+
+    rows = [
+        (OUTPUT_DOCS[kind], code(band.metric), f"{band.good:g}", f"{band.warn:g}")
+        for kind, band in BANDS.items()
+    ]
+    return grid(("output", "metric", "`pass` from", "`warn` from"), rows)
+
+
+OUTPUT_DOCS = {"values": "tensors", "distribution": "logits"}
+
+
+def host_metrics() -> str:
+    from frtspec.runtime.metrics import HIGHER, KINDS, LOWER
+
+    docs = HIGHER | LOWER
+    rows = [
+        (code(name), ", ".join(OUTPUT_DOCS[kind] for kind in KINDS if name in KINDS[kind]), doc)
+        for name, doc in docs.items()
+    ]
+    return grid(("metric", "for", "is"), rows)
+
+
+# ---------------------------------------------------------------- codes
+
+
+def code_list() -> str:
+    """Every code with its title, by phase."""
+    phases = dict.fromkeys(PHASE_OF_RANGE.values())
+    parts = []
+    for phase in phases:
+        rows = [(code(c.id), c.title) for c in codes().values() if c.phase == phase]
+        if rows:
+            parts.append(f"### {PHASE_TITLES[phase]}\n\n{grid(('code', 'is'), rows)}")
+    return "\n\n".join(parts)
+
+
+PHASE_TITLES = {
+    "source": "Reading files",
+    "syntax": "Syntax",
+    "names": "Names",
+    "types": "Types, dims and dataflow",
+    "impls": "Impls",
+    "schemes": "Schemes",
+    "bindings": "Bindings",
+    "unsupported": "Unsupported",
+    "tool": "Commands, configuration, lock",
+    "pipelines": "Pipelines",
+}
+
+TABLES: dict[str, Callable[[], str]] = {
+    "keywords": keywords,
+    "ops": ops,
+    "lowerings": lowerings,
+    "dtypes": dtypes,
+    "metrics": metrics,
+    "statistics": statistics,
+    "views": views,
+    "facts": facts,
+    "unsupported": unsupported,
+    "options": options,
+    "checks": checks,
+    "bands": bands,
+    "host_metrics": host_metrics,
+    "codes": code_list,
+    "statuses": lambda: _words(("status", "means"), words.STATUSES),
+    "point_kinds": lambda: _words(("kind", "is"), words.POINT_KINDS),
+    "baselines": lambda: _words(("baseline", "is"), words.BASELINES),
+    "formats": lambda: _words(("format", "is"), words.FORMATS),
+    "rungs": lambda: _words(("rung", "runs"), words.RUNGS),
+    "numerics": lambda: _words(("word", "is"), words.NUMERICS),
+    "scales": lambda: _words(("scale", "is"), words.SCALES),
+    "layouts": lambda: _words(("layout", "is"), words.LAYOUTS),
+    "forms": lambda: _words(("form", "is"), words.FORMS),
+    "proofs": lambda: _words(("`prove`", "means"), words.PROOFS),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit 1 on a difference"
+    )
+    options = parser.parse_args()
+    stale = []
+    for name in PAGES:
+        page = DOCS / name
+        text = page.read_text(encoding="utf-8")
+        new = rendered(text)
+        if new != text:
+            stale.append(name)
+            if not options.check:
+                page.write_text(new, encoding="utf-8")
+    for name in stale:
+        print(f"docs/{name}: {'tables are out of date' if options.check else 'written'}")
+    return 1 if stale and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
