@@ -211,8 +211,12 @@ class Exprs:
             return ir.Invalid(node.span)
         self.context.use("variant", axis.id)
         arms = complete_arms(self.context, node, axis.id, self.axes[axis.id])
-        built = tuple((values, self.expr(arm.value, depth + 1)) for values, arm in arms or ())
-        if arms is None or any(isinstance(value, ir.Invalid) for _, value in built):
+        if arms is None:
+            for arm in node.arms:
+                self.expr(arm.value, depth + 1)
+            return ir.Invalid(node.span)
+        built = tuple((values, self.expr(arm.value, depth + 1)) for values, arm in arms)
+        if any(isinstance(value, ir.Invalid) for _, value in built):
             return ir.Invalid(node.span)
         return ir.Select(axis.id, built, node.span)
 

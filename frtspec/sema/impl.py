@@ -207,7 +207,7 @@ class _Builder:
 
     def unused(self, rungs: list[ir.Rung]) -> None:
         """Packs and scales that no rung uses; torch and emulate rungs use every one."""
-        if any(rung.kind in ("torch", "emulate") for rung in rungs):
+        if not rungs or any(rung.kind in ("torch", "emulate") for rung in rungs):
             return
         for name, symbol in self.scope.names.items():
             if (symbol.kind, name) not in self.context.used and name not in self.context.dropped:

@@ -122,6 +122,8 @@ class _Inference:
             value = self.expr(stmt.otherwise)
         elif stmt.rebinds:
             return
+        elif stmt.kind == "let":  # reported where it was read: FRT0305
+            value = UNKNOWN
         else:
             self.gone.setdefault(stmt.name, "it has no value here")
             return

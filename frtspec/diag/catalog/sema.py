@@ -1,0 +1,8 @@
+"""Codes of the checks (FRT02xx to FRT07xx, FRT09xx)."""
+
+from __future__ import annotations
+
+from frtspec.diag.catalog import sema_names, sema_types, sema_uses
+from frtspec.diag.codes_types import Code
+
+CODES: tuple[Code, ...] = (*sema_names.CODES, *sema_types.CODES, *sema_uses.CODES)
