@@ -64,10 +64,6 @@ class References:
                 help=f"add `otherwise …`, or define `{node.name.id}` before and let this "
                 "line take its place",
             )
-        if node.otherwise is not None and node.when is None:
-            self.context.error(
-                OUT_OF_PLACE, "`otherwise` needs a `when` before it", node.otherwise.span
-            )
         if node.kind == "point":
             self._point(node, when)
         index = None if node.index is None else node.index.id
@@ -102,8 +98,8 @@ class References:
         if before.kind == "value" and name in scope.names and node.kind == "let":
             scope.names[name] = symbol
             return True
-        if before.kind == "point" and node.kind == "point" and node.when is not None:
-            return False
+        if before.kind == "point" and node.kind == "point":
+            return False  # one definition in each combination is right; typing counts them
         self._taken(node, before, scope)
         return before.kind in ("value", "carry")
 
@@ -118,6 +114,7 @@ class References:
         self.context.error(
             "FRT0202", problem, node.name.span, notes=((before.span, "declared here"),), help=help
         )
+        self.context.dropped |= {name}
 
     def _misplaced(self, node: ast.LetStmt, message: str) -> None:
         self.context.error(OUT_OF_PLACE, message, node.name.span)
