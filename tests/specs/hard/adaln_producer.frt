@@ -18,8 +18,9 @@ structure adaln_producer version 1 {
   out gate [1, D] : host  when style is scale_shift_gate
 
   slot style_w  [C, 3 * D]  when style is scale_shift_gate
+  slot style_b? [3 * D]     when style is scale_shift_gate
   slot pair_w   [C, 2 * D]  when style is scale_shift
-  slot style_b? [3 * D | 2 * D]
+  slot pair_b?  [2 * D]     when style is scale_shift
   slot norm_w?  [D]
 
   variant norm  { rms, layer }
@@ -28,16 +29,16 @@ structure adaln_producer version 1 {
 
   reference {
     point step content = cond
-    let w = style_w                       when style is scale_shift_gate otherwise pair_w
+    let w = match style { scale_shift_gate => style_w, scale_shift => pair_w }
     let s = f32(step) @ f32(w)
     let s = s + f32(style_b)              when present style_b
+    let s = s + f32(pair_b)               when present pair_b
     let n = match norm { rms => rms_norm(f32(x), eps), layer => layer_norm(f32(x), eps) }
     let n = n * f32(norm_w)               when present norm_w
-    let parts = match style { scale_shift_gate => 3, scale_shift => 2 }
-    let scale = chunk(s, parts)[0]
-    let shift = chunk(s, parts)[1]
-    point x_after_norm = n * (1 + scale) + shift
-    yield y = cast(x_after_norm, x)
+    let scale = match style { scale_shift_gate => chunk(s, 3)[0], scale_shift => chunk(s, 2)[0] }
+    let shift = match style { scale_shift_gate => chunk(s, 3)[1], scale_shift => chunk(s, 2)[1] }
+    point modulated = n * (1 + scale) + shift
+    yield y = cast(modulated, x)
     yield gate = cast(chunk(s, 3)[2], x)  when style is scale_shift_gate
   }
 
@@ -50,26 +51,25 @@ impl step_table for adaln_producer version 1 {
   """The projections of the known steps, looked up by a fingerprint of the conditioning."""
   form step_table (point = step, max_steps = 64, relative_margin = 0.001, unknown = refuse)
   numerics { acc f32, store s f32, out bf16 }
-  rung torch { lower matmul to table_row }
+  admits x { bf16, f32 }
   rung emulate
 }
 
 impl fused_fp8 for adaln_producer version 1 {
   """The whole norm in one kernel, writing the quantised wire of the projection behind it."""
   form step_table (point = step, max_steps = 64, relative_margin = 0.001, unknown = refuse)
-  scale y_s = static(x_after_norm)
-  only norm (rms)
-  only style (scale_shift_gate, scale_shift)
-  admits x_after_norm { bf16, f32 }
-  numerics { acc f32, out fp8_e4m3 }
+  form quantised_output (port = y, format = fp8_e4m3, range = modulated)
+  only norm (layer)
+  admits x { bf16, f32 }
+  numerics { acc f32, out bf16 }
   require { D % 16 == 0 }
 
   band M in 1..=256 {
     rung hub "flashrt/adaptive-layernorm-producers" version 1 {
       envelope { 256 <= D <= 8192, D % 128 == 0 }
-      call match norm { rms => adaptive_rms_to_fp8, layer => adaptive_layer_to_fp8 } (x, style, y_s)
+      call match style { scale_shift_gate => layer_to_fp8_gated, scale_shift => layer_to_fp8 } (x, cond)
     }
-    rung torch {}
+    rung torch { lower layer_norm to native_layer_norm }
   } otherwise host
   rung emulate
 }
@@ -86,20 +86,28 @@ binding pi05_expert {
       variant norm = rms
       variant style = scale_shift_gate
       slot style_w = dense.weight : out_in
-      slot style_b = chunks(dense.bias, scale, shift, gate)
+      slot style_b = dense.bias
       slot norm_w  = ones
-      point step         = arg cond
-      point x_after_norm = output
+      point step      = arg cond
+      point modulated = output
+      boundary at model.gemma_expert.model.layers.{i}.input_layernorm {
+        x = input,
+        cond = arg cond,
+        y = output,
+        gate = output
+      }
       form swap
       expect class (AdaptiveRmsNorm)
       expect call keyword
     }
     seat qkv : qkv_pack version 1 at model.gemma_expert.model.layers.{i}.self_attn {
+      dims { K = D, N[0] = 8 * 256, N[1] = 256, N[2] = 256 }
       siblings prove (shared_input, call_order) {
         w[0] = q_proj.weight : out_in,
         w[1] = k_proj.weight : out_in,
         w[2] = v_proj.weight : out_in
       }
+      point x_in = input of q_proj
     }
     chain norm_in.y -> qkv.x wire fp8_e4m3 require (same_storage, exclusive_consumer)
     group style over (norm_in) writer first_called require (same_stream, same_width, same_rows)

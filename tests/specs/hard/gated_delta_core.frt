@@ -44,7 +44,7 @@ structure gated_delta_core version 1 {
   }
 
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
-  gate latency  per shape { net_positive including state_transition, against (torch_compile, vendor) }
+  gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
   require { 16 <= Dk <= 256, Dv % 16 == 0 }
   evidence """
   Hybrid decoders carry this state in three of four layers; 32 and 48 heads of width 128

@@ -18,7 +18,7 @@ structure qkv_pack version 1 {
     point x_in = x
     each i {
       let a = f32(x_in) @ f32(w[i])
-      let a = a + f32(b[i])  when present b[i]
+      let a = a + f32(b[i])  when present b
       yield y[i] = cast(a, x)
     }
   }
@@ -31,11 +31,10 @@ structure qkv_pack version 1 {
 
 impl fp8_static for qkv_pack version 1 {
   """One weight, one scale and one product for all siblings."""
-  pack  weight  = quantize(cat(each i => w[i].T), fp8_e4m3, per tensor)
-  pack  bias[i] = f32(b[i])
-  scale in_s    = static(x_in)
+  pack  weight = quantize(cat(each i => w[i].T), fp8_e4m3, per tensor)
+  scale in_s   = static(x_in)
   numerics { acc f32, out bf16 }
-  admits x_in { bf16, fp16, f32, fp8_e4m3 }
+  admits x_in { bf16, fp16, f32 }
   rung local "frt-packed-linear" version 1 {
     envelope { K % 16 == 0, sum(N) % 16 == 0 }
     call packed_linear (quantize(x_in, fp8_e4m3, in_s), weight, in_s, weight.scale, outputs = 3)
@@ -48,10 +47,13 @@ impl w8a16 for qkv_pack version 1 {
   pack weight = quantize(cat(each i => w[i].T), int8, per group 128)
   numerics { acc f32, out bf16 }
   band M in 1..=4 {
-    rung torch {}
+    rung torch { lower matmul to scaled_mm }
   } otherwise host
   band M in 5.. {
-    rung torch { envelope { M <= 64 } }
+    rung torch {
+      envelope { M <= 64 }
+      lower matmul to scaled_mm
+    }
   }
 }
 
@@ -60,13 +62,13 @@ binding two_hosts {
   dims {
     K = config.hidden_size,
     Dh = config.head_dim ?? config.hidden_size / config.num_attention_heads,
-    N[0] = config.num_attention_heads * Dh,
-    N[1] = config.num_key_value_heads * Dh,
-    N[2] = config.num_key_value_heads * Dh
+    Nq = config.num_attention_heads * Dh,
+    Nkv = config.num_key_value_heads * Dh
   }
 
   each i in 0..config.num_hidden_layers where config.layer_types[i] == "full_attention" {
     seat qkv : qkv_pack version 1 at model.layers.{i}.self_attn when not config.fused_qkv {
+      dims { K = K, N[0] = Nq, N[1] = Nkv, N[2] = Nkv }
       siblings prove (shared_input, call_order) {
         w[0] = q_proj.weight : out_in,
         w[1] = k_proj.weight : out_in,
@@ -81,12 +83,14 @@ binding two_hosts {
     }
   }
 
-  each e in 0..8 {
+  each e in 0..4 {
     seat expert : qkv_pack version 1 at model.layers.{2 * e + 1}.mlp {
-      siblings {
+      dims { K = K, N[0] = Nq, N[1] = Nq }
+      siblings prove (shared_input, call_order) {
         w[0] = expert(experts.gate_up_proj, 0) : in_out,
-        w[1] = transpose(experts.down_proj)
+        w[1] = transpose(experts.down_proj) : in_out
       }
+      point x_in = input of experts
     }
   }
 }
