@@ -1,4 +1,4 @@
-"""Every example of docs/language.md is what the compiler says it is."""
+"""Every example of the language in the docs is what the compiler says it is."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from tests.docs.fences import Example, example, fences
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAMES = Path(__file__).parent / "frames"
-EXAMPLES = [
-    example(fence) for fence in fences(ROOT / "docs/language.md") if fence.language == "frt"
-]
+PAGES = (ROOT / "docs/language.md", ROOT / "README.md")
+EXAMPLES = [example(fence) for page in PAGES for fence in fences(page) if fence.language == "frt"]
 NAMED = {found.name: found for found in EXAMPLES if found.name}
 
 
