@@ -132,7 +132,7 @@ class Emulation:
             if ref.kind == "kept" and ref.index is not None and ref.name not in self.ready:
                 self.ready.add(ref.name)
                 rows = f"self.{ref.name}_rows"
-                split = f"() if self.{ref.name} is None else self.{ref.name}.split({rows})"
+                split = f"() if self.{ref.name} is None else torch.split(self.{ref.name}, {rows})"
                 out.append(Raw((f"{ref.name}: Sequence[Tensor] = {split}",)))
         return out
 
@@ -288,7 +288,7 @@ class Emulation:
         whole = f"numerics.dequantize(self.{pack.name}, self.{pack.name}_scale)"
         text = whole if quantised(pack) else plain
         if self.joint(pack):
-            text += f".split(self.{pack.name}_rows)"
+            text = f"torch.split({text}, self.{pack.name}_rows)"
         return Raw((f"{', '.join(pack.slots)} = {text}",))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
-from frtspec.codegen.names import free
-from frtspec.codegen.pysrc import Py, call, doc_lines, fstring, pyrepr
+from frtspec.codegen.homes import Homes
+from frtspec.codegen.names import free, structure_module
+from frtspec.codegen.pysrc import Py, call, doc_lines, fstring, imports, pyrepr, tuple_of
+from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import (
     Binding,
     BoundaryRef,
@@ -16,6 +18,7 @@ from frtspec.ir.decl import (
     Expect,
     PlaceRef,
     Seat,
+    Structure,
     WeightView,
 )
 from frtspec.syntax import ast
@@ -46,8 +49,9 @@ class BindingView:
     title: str
     doc: tuple[str, ...]
     summary: tuple[str, ...]
-    structure_imports: tuple[str, ...]
-    package: str
+    imports: tuple[str, ...]
+    assertions: tuple[str, ...]
+    scheme_names: str
     source_digest: str
     contract_digest: str
     host_package: str
@@ -56,20 +60,20 @@ class BindingView:
     dims: tuple[str, ...]
     seats: tuple[SeatView, ...]
     loops: tuple[str, ...]
-    reads_config: bool
+    imported: str | None
 
 
-def binding_view(
-    binding: Binding, package: str, structure_imports: Sequence[str], modules: dict[tuple[str, int], str]
-) -> BindingView:
-    """The view of a binding with one host.
-
-    ``modules``: the name each structure's module is imported under.
-    """
+def binding_view(binding: Binding, homes: Homes) -> BindingView:
+    """The view of a binding. Raises ``Unsupported`` for several hosts."""
+    if len(binding.hosts) != 1:
+        raise Unsupported(f"`binding {binding.name}`, which names several hosts,", binding.origin.span)
     host = binding.hosts[0]
+    keys = dict.fromkeys(seat.structure for group in binding.groups for seat in group.seats)
+    structures = [homes.program.structures[key] for key in sorted(keys)]
+    modules = {(s.name, s.version): structure_module(s) for s in structures}
     sizes = {name: Py(f'size["{name}"]') for name, _ in binding.dims}
     scope = Scope({**CONFIG, **sizes})
-    builder = _Seats(scope, modules, set(modules.values()))
+    builder = _Seats(scope, homes.program.structures, modules)
     seats, loops = builder.build(binding.groups)
     versions = f" {host.versions}" if host.versions else ""
     return BindingView(
@@ -78,8 +82,13 @@ def binding_view(
         title=f"Seats of {', '.join(host.classes)} ({host.package}{versions}).",
         doc=tuple(doc_lines(binding.doc)),
         summary=tuple(_summary(binding)),
-        structure_imports=tuple(structure_imports),
-        package=package,
+        imports=_imports(structures, homes),
+        assertions=tuple(
+            call("rt.require_digest", f"{structure_module(s)}.SPEC", pyrepr(s.origin.contract_digest)).text
+            for s in structures
+            if homes.shared(s)
+        ),
+        scheme_names=", ".join(f'"{name}"' for name in homes.program.schemes),
         source_digest=binding.origin.source_digest,
         contract_digest=binding.origin.contract_digest,
         host_package=host.package,
@@ -87,9 +96,30 @@ def binding_view(
         host_classes=host.classes,
         dims=tuple(_dims(binding)),
         seats=tuple(seats),
-        loops=tuple(loops),
-        reads_config=any("config" in line for line in loops) or "config" in str(seats),
+        loops=tuple(_filled(loops)),
+        imported=binding.status.reason if binding.status.name == "imported" else None,
     )
+
+
+def _imports(structures: Sequence[Structure], homes: Homes) -> tuple[str, ...]:
+    """Imports of generated modules, sorted as import sorters do."""
+    grouped: dict[str, list[str]] = {homes.package: ["schemes"]}
+    for structure in structures:
+        package = f"{homes.home(structure)}.structures"
+        grouped.setdefault(package, []).append(structure_module(structure))
+    lines = [f"from {package} import {', '.join(names)}" for package, names in grouped.items()]
+    return imports(["from frtspec import runtime as rt", *lines])
+
+
+def _filled(loops: Sequence[str]) -> list[str]:
+    """The body of ``seats()``: what its lines need, then the lines."""
+    text = "\n".join(loops)
+    lines = []
+    if "config" in text or "size" in text:
+        lines.append("config: Any = model.config")
+    if "size" in text:
+        lines.append("size = dims(config)")
+    return [*lines, "found: list[rt.Seat] = []", *loops]
 
 
 def _dims(binding: Binding) -> list[str]:
@@ -158,11 +188,15 @@ class _Seats:
     """Builds the seat functions of one binding and the loops over them."""
 
     def __init__(
-        self, scope: Scope, modules: dict[tuple[str, int], str], used: set[str]
+        self,
+        scope: Scope,
+        structures: Mapping[tuple[str, int], Structure],
+        modules: Mapping[tuple[str, int], str],
     ) -> None:
         self.scope = scope
+        self.structures = structures
         self.modules = modules
-        self.used = used | TAKEN
+        self.used = {*modules.values(), *TAKEN}
 
     def build(self, groups: Sequence[EachSeats]) -> tuple[list[SeatView], list[str]]:
         seats: list[SeatView] = []
@@ -188,7 +222,7 @@ class _Seats:
             f"seam={pyrepr(seat.seam)}",
             "path=at",
             f"form={pyrepr(seat.form)}",
-            f"variants={_mapping([(axis, _variant(expr, scope)) for axis, expr in seat.variants])}",
+            f"variants={_mapping(self._variants(seat, scope))}",
             f"params={_mapping([(n, configsrc.value(e, scope)) for n, e in seat.params])}",
             f"dims={_mapping([(n, configsrc.value(e, scope)) for n, e in seat.dims])}",
             f"slots={_slots([*seat.slots, *seat.siblings], 'at', scope)}",
@@ -201,8 +235,8 @@ class _Seats:
         if seat.siblings:
             fields.append(f"siblings={_siblings(seat, scope)}")
         if seat.expects:
-            rows = ", ".join(_expect(expect, scope) for expect in seat.expects)
-            fields.append(f"expects=({rows},)")
+            rows = tuple_of([_expect(expect, scope) for expect in seat.expects])
+            fields.append(f"expects={rows}")
         return SeatView(
             name=name,
             parameters=_parameters([*places, *fields], index),
@@ -210,6 +244,18 @@ class _Seats:
             locals=tuple(places),
             fields=tuple(fields),
         )
+
+
+    def _variants(self, seat: Seat, scope: Scope) -> list[tuple[str, Py]]:
+        """Every axis with its value; one the seat leaves out has the axis' default."""
+        chosen = dict(seat.variants)
+        out = []
+        for axis in self.structures[seat.structure].variants:
+            if axis.name in chosen:
+                out.append((axis.name, _variant(chosen[axis.name], scope)))
+            elif axis.default is not None:
+                out.append((axis.name, Py(pyrepr(axis.default))))
+        return out
 
 
 def _seat_name(seat: Seat, index: str | None) -> Py:
@@ -279,8 +325,7 @@ def _slots(views: Sequence[WeightView], base: str, scope: Scope) -> str:
             rows.append((slot, _weight(members[0], base, scope)))
             continue
         members.sort(key=lambda view: view.index or 0)
-        inner = ", ".join(_weight(view, base, scope).text for view in members)
-        rows.append((slot, Py(f"({inner},)")))
+        rows.append((slot, tuple_of([_weight(view, base, scope) for view in members])))
     return _mapping(rows)
 
 
@@ -333,8 +378,8 @@ def _siblings(seat: Seat, scope: Scope) -> Py:
     """The modules that hold the first repeated slot, in order, and what to prove."""
     first = seat.siblings[0].slot
     views = sorted((v for v in seat.siblings if v.slot == first), key=lambda v: v.index or 0)
-    members = ", ".join(_module_path(view, scope).text for view in views)
-    return call("rt.Siblings", f"({members},)", prove=pyrepr(seat.prove))
+    members = tuple_of([_module_path(view, scope) for view in views])
+    return call("rt.Siblings", members, prove=pyrepr(seat.prove))
 
 
 def _module_path(view: WeightView, scope: Scope) -> Py:
@@ -346,9 +391,8 @@ def _module_path(view: WeightView, scope: Scope) -> Py:
     return configsrc.path(ast.HostPath(kept, parts, view.path.span), scope, "at")
 
 
-def _expect(expect: Expect, scope: Scope) -> str:
+def _expect(expect: Expect, scope: Scope) -> Py:
     args = [pyrepr(expect.fact), pyrepr(expect.values)]
     if expect.of:
-        of = ", ".join(configsrc.path(path, scope, "at").text for path in expect.of)
-        args.append(f"({of},)")
-    return call("rt.Expect", *args).text
+        args.append(tuple_of([configsrc.path(path, scope, "at") for path in expect.of]).text)
+    return call("rt.Expect", *args)

@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from frtspec.codegen import dimsrc
+from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.exprsrc import Expressions
 from frtspec.codegen.formats import CASTS, per, quantised
-from frtspec.codegen.names import impl_class
-from frtspec.codegen.pysrc import PRIMARY, Py, call, doc_lines, pyrepr, wrapped
+from frtspec.codegen.pysrc import COMPARE, PRIMARY, Py, binary, call, doc_lines, pyrepr, wrapped
 from frtspec.codegen.refsrc import Function, param_parameter, variant_parameter
 from frtspec.codegen.rungsrc import RungMethods
 from frtspec.codegen.structview import dims_line, sorted_imports
@@ -21,6 +20,7 @@ from frtspec.ir.decl import Impl, Pack, Rung, Slot, Structure
 from frtspec.ir.expr import EachOf, Expr, Op, Ref
 from frtspec.ir.walk import parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
+from frtspec.sema.combos import may_be_absent
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class ImplView:
     methods: tuple[Function, ...]
 
 
-def impl_view(structure: Structure, impl: Impl) -> ImplView:
+def impl_view(structure: Structure, impl: Impl, class_name: str) -> ImplView:
     """The view of an impl. Raises ``Unsupported`` for what has no generator."""
-    return _Builder(structure, impl).view()
+    return _Builder(structure, impl).view(class_name)
 
 
 @dataclass
@@ -64,7 +64,7 @@ class _Builder:
         self.kept = [s for n, s in self.slots.items() if n in self._handed() | read - packed]
         self.taken = [s for n, s in self.slots.items() if n in packed or s in self.kept]
 
-    def view(self) -> ImplView:
+    def view(self, class_name: str) -> ImplView:
         impl = self.impl
         methods = self.rungs.methods()
         fields = self.fields()
@@ -80,7 +80,7 @@ class _Builder:
             summary=tuple(self.summary()),
             imports=tuple(self.imports(methods, [*fields, *build])),
             dims=dims_line(symbols),
-            class_name=impl_class(impl),
+            class_name=class_name,
             class_doc="The packed weights of one seat, run on the rung it was bound to.",
             fields=tuple(fields),
             attributes=tuple(self.attributes()),
@@ -129,7 +129,21 @@ class _Builder:
         for pack in self.impl.packs:
             lines += self.pack(pack)
         lines += [line for slot in self.kept for line in self.keep(slot)]
+        lines = self.required() + lines
         lines += [f"self.scale({pyrepr(scale.name)}, {scale.name})" for scale in self.impl.scales]
+        return lines
+
+    def required(self) -> list[str]:
+        """Weights that go with a variant have to be there in it."""
+        lines = []
+        for slot in self.kept:
+            if slot.when is None or may_be_absent(self.structure, slot):
+                continue
+            left = self.rungs.cut.served.condition(slot.when)
+            given = Py(f"{slot.name} is None", COMPARE)
+            cond = given if isinstance(left, bool) else binary("and", condsrc.condition(left, {}), given)
+            text = f"{self.structure.name}: {condsrc.spoken(slot.when)}, so {slot.name} must be given"
+            lines += [f"if {cond}:", f"    raise ValueError({pyrepr(text)})"]
         return lines
 
     def pack(self, pack: Pack) -> list[str]:

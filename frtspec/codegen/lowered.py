@@ -128,7 +128,7 @@ class Lowered(Emulation):
         product = self._product_text(joint.pack, joint.point, dtype)
         back = ".float()" if rounded else ""
         names = ", ".join(joint.lets)
-        split = f"{product}{back}.split(self.{joint.pack.name}_rows, dim=-1)"
+        split = f"torch.split({product}{back}, self.{joint.pack.name}_rows, dim=-1)"
         quantise = self._quantise(joint)
         lines: list[Line] = [*quantise, Raw((f"{names} = {split}",))]
         if dtype == "f32":
@@ -148,7 +148,8 @@ class Lowered(Emulation):
     def _ahead(self, joint: _Joint) -> list[Line]:
         """The one product of a repeated pack, before the loop over its parts."""
         product = self._product_text(joint.pack, joint.point, "f32")
-        line = f"{self.products_name} = {product}.split(self.{joint.pack.name}_rows, dim=-1)"
+        rows = f"self.{joint.pack.name}_rows"
+        line = f"{self.products_name} = torch.split({product}, {rows}, dim=-1)"
         return [*self._quantise(joint), Raw((line,))]
 
     def _quantise(self, joint: _Joint) -> list[Line]:
@@ -211,7 +212,7 @@ class Lowered(Emulation):
             key = f"codes {pack.name}"
             if key not in self.ready:
                 self.ready.add(key)
-                text = f"self.{pack.name}.split(self.{pack.name}_rows)"
+                text = f"torch.split(self.{pack.name}, self.{pack.name}_rows)"
                 out.append(Raw((f"{', '.join(pack.slots)} = {text}",)))
         return out
 

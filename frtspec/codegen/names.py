@@ -6,7 +6,7 @@ import builtins
 import keyword
 from collections.abc import Collection
 
-from frtspec.ir.decl import Impl, Structure
+from frtspec.ir.decl import Structure
 
 DTYPES = {
     "f32": "torch.float32",
@@ -53,16 +53,3 @@ def camel(*parts: str) -> str:
 def structure_module(structure: Structure) -> str:
     """``decoder_ffn_v1``."""
     return f"{structure.name}_v{structure.version}"
-
-
-def impl_module(impl: Impl) -> str:
-    """``decoder_ffn_fp8_static``; the version is in the name from the second one on."""
-    version = f"_v{impl.version}" if impl.version != 1 else ""
-    structure, number = impl.structure
-    of = f"{structure}_v{number}" if number != 1 else structure
-    return f"{of}_{impl.name}{version}"
-
-
-def impl_class(impl: Impl) -> str:
-    """``DecoderFfnFp8Static``."""
-    return camel(impl_module(impl))

@@ -68,6 +68,11 @@ def call(function: str, *args: Py | str, **keywords: Py | str) -> Py:
     return Py(f"{function}({_join([*args, *named])})", PRIMARY)
 
 
+def tuple_of(items: Sequence[Py | str]) -> Py:
+    """``(a, b)``; one item keeps its comma."""
+    return Py(f"({_join(items)},)" if len(items) == 1 else f"({_join(items)})")
+
+
 def binary(op: str, left: Py, right: Py) -> Py:
     """``left op right`` with the parentheses that keep this tree, and those a reader wants.
 
@@ -217,6 +222,11 @@ def wrapped(text: str, indent: str = "", hang: str = "", width: int = WIDTH) -> 
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def imports(lines: Iterable[str]) -> tuple[str, ...]:
+    """``from … import …`` lines in the order of their modules, each once."""
+    return tuple(sorted(dict.fromkeys(lines), key=lambda line: (line.split()[1], line)))
 
 
 def indented(lines: Iterable[str], by: int = 1) -> list[str]:

@@ -285,10 +285,10 @@ class References:
         named["record"] = "record"
         named.update({f"{other.name}_with": f"{other.name}_with" for other in self._inside(seam)})
         return [
-            f"if {seam.name}_with is not None:",
-            f"    {targets} = {call(f'{seam.name}_with', *sources)}",
-            "else:",
+            f"if {seam.name}_with is None:",
             f"    {targets} = {call(self.functions[seam.name], *sources, **named)}",
+            "else:",
+            f"    {targets} = {call(f'{seam.name}_with', *sources)}",
         ]
 
     def _inside(self, seam: Seam) -> list[Seam]:

@@ -178,7 +178,6 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     """Keyword arguments of ``StructureSpec``, in its order."""
     optional = references.optional()
     params = {p.name: p.default for p in structure.params if p.default is not None}
-    boundary = [m for g in structure.gates if g.kind == "boundary" for m in g.metrics]
     against = [name for g in structure.gates if g.kind == "latency" for name in g.against]
     qualify = [rule for q in structure.qualify for rule in q.rules]
     fields = [
@@ -191,7 +190,7 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
         f"params={pyrepr(params)}",
         f"points={pyrepr({point.name: point.kind for point in structure.points})}",
         "seams=SEAMS" if structure.seams else "seams={}",
-        f"boundary_gate={_bounds(boundary)}",
+        f"boundary_gate={boundary_bounds(structure)}",
         f"latency_against={pyrepr(tuple(dict.fromkeys(against)))}",
         f"qualify={names.rules(qualify)}",
         f"requires={names.rules(structure.requires)}",
@@ -216,6 +215,11 @@ def _seam_row(seam: Seam, references: References) -> str:
     }
     inner = ", ".join(f"{key}={value}" for key, value in fields.items())
     return f"{pyrepr(seam.name)}: SeamSpec({inner},)"
+
+
+def boundary_bounds(structure: Structure) -> str:
+    """The boundary gate as a tuple of ``Bound``."""
+    return _bounds([m for g in structure.gates if g.kind == "boundary" for m in g.metrics])
 
 
 def _bounds(metrics: Sequence[MetricBound]) -> str:

@@ -58,6 +58,11 @@ class Changes:
     diffs: list[Diff] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
+    def manifest(self, shown: str, on_disk: bytes | None, text: str) -> None:
+        """Note whether the manifest itself changes."""
+        if on_disk != text.encode():
+            self.diffs.append(_diff(shown, mf.NAME, on_disk, text))
+
 
 def compare(
     root: Path, shown: str, units: Sequence[Unit], old: Manifest | None, *, prune: bool, full: bool

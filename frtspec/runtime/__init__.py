@@ -82,6 +82,7 @@ __all__ = [
     "numerics",
     "ops",
     "receipt",
+    "require_digest",
 ]
 
 logging.getLogger("frtspec").addHandler(logging.NullHandler())
@@ -93,5 +94,19 @@ def check_abi(abi: int, module: str) -> None:
         raise Refusal(
             "host.abi",
             f"{module} was generated for runtime ABI {abi}; this is ABI {RUNTIME_ABI}",
+            fix="run `frtspec gen` again with the installed frtspec",
+        )
+
+
+def require_digest(spec: StructureSpec | ImplSpec | SchemeSpec, contract_digest: str) -> None:
+    """Whether an imported declaration is still the one that generated code was made for.
+
+    Raises Refusal ``host.digest`` when its contract is another one.
+    """
+    if spec.contract_digest != contract_digest:
+        raise Refusal(
+            "host.digest",
+            f"{spec.name} was generated with the contract {contract_digest[:12]}…, and the one"
+            f" installed is {spec.contract_digest[:12]}…",
             fix="run `frtspec gen` again with the installed frtspec",
         )

@@ -29,7 +29,7 @@ class BoundImpl(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.rung: RungSpec | None = None
-        self.kernel: ModuleType | None = None
+        self.kernel: Any = None
 
     def pack(self, name: str, value: Quantized | Tensor | None) -> None:
         """Keep a weight as ``self.<name>``; a quantised one with ``self.<name>_scale``.

@@ -57,6 +57,9 @@ class StructureSpec:
     is the plain-torch ground truth: slots in ``in_out`` layout, ``record(name,
     tensor)`` sees every point, and ``mlp_with=fn`` runs ``fn(*sources)`` in place
     of the seam ``mlp``. Repeated slots and outputs are lists/tuples.
+
+    ``imported``, here and on impls, schemes and bindings: why the declaration was never
+    verified (``status imported``); attach refuses it. None where it was written for us.
     """
 
     name: str
@@ -77,6 +80,7 @@ class StructureSpec:
     qualify: tuple[Constraint, ...]
     requires: tuple[Constraint, ...]
     reference: Callable[..., Any]
+    imported: str | None = None
 
     @property
     def key(self) -> str:
@@ -130,6 +134,7 @@ class ImplSpec:
     only: Mapping[str, tuple[str, ...]]
     rungs: tuple[RungSpec, ...]
     bands: tuple[BandSpec, ...] = ()
+    imported: str | None = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,7 @@ class SchemeSpec:
     contract_digest: str
     routes: tuple[Route, ...]
     otherwise: str
+    imported: str | None = None
 
     def route(self, structure: str, seam: str | None) -> Route:
         for row in self.routes:
@@ -289,3 +295,4 @@ class HostBinding:
     schemes: Mapping[str, SchemeSpec]
     auto: tuple[tuple[float | None, str], ...]
     runtime_abi: int
+    imported: str | None = None
