@@ -1,0 +1,1 @@
+"""Gate harnesses: every impl on synthetic cases."""

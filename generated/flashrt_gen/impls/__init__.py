@@ -1,0 +1,1 @@
+"""Impls: packed weights and the rungs that run on them."""

@@ -1,0 +1,1 @@
+"""Structures: shapes, references, points and seams."""
