@@ -143,7 +143,13 @@ def _join(a: Axis, b: Axis) -> Axis | None:
         return a
     if a == ONE:
         return b
-    return a if b == ONE else None
+    if b == ONE:
+        return a
+    if isinstance(a, Poly) and not b.rows and a in b.alternatives:
+        return a  # one of several sizes allowed: real shapes decide, and the solver checks
+    if isinstance(b, Poly) and not a.rows and b in a.alternatives:
+        return b
+    return None
 
 
 def size_of(axis: Axis) -> Poly:

@@ -8,6 +8,7 @@ from frtspec.ir import decl as ir
 from frtspec.sema.common import named_once
 from frtspec.sema.context import Context
 from frtspec.sema.hostexpr import HostExprs
+from frtspec.sema.settings import Settings
 from frtspec.sema.target import Target
 from frtspec.sema.views import Views
 from frtspec.syntax import ast
@@ -30,6 +31,7 @@ class Boundaries:
     seat: ast.SeatDecl
     target: Target
     host: HostExprs
+    settings: Settings
 
     def build(self, node: ast.BoundaryDecl | None, siblings: bool) -> ir.BoundaryRef | None:
         """The boundary; None for siblings, whose members are its ends."""
@@ -52,7 +54,7 @@ class Boundaries:
         views = Views(self.context, self.target, self.host, slots=self.outer_slots())
         slots = views.build(node.slots)
         for slot in self.outer_slots():
-            needed = not slot.optional and slot.when is None
+            needed = self.settings.needed(slot)
             if needed and slot.name not in views.given and slot.name not in self.context.dropped:
                 self.context.error(
                     "FRT0604",
@@ -95,7 +97,7 @@ class Boundaries:
                 self.context.error(BOUNDARY, message, place.span, help="write `output of …`")
             found[port.direction][name.id] = place_of(self.host, place)
         for port in known.values():
-            needed = not port.optional and port.when is None
+            needed = self.settings.needed(port)
             lost = port.name not in found[port.direction] and port.name not in self.context.dropped
             if needed and lost:
                 example = "input of …" if port.direction == "in" else "output"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from frtspec.diag.source import Span
@@ -13,6 +14,7 @@ from frtspec.sema.boundary import Boundaries, place_of
 from frtspec.sema.common import named_once, one_of, only_one
 from frtspec.sema.context import Context, listing
 from frtspec.sema.hostexpr import HostExprs
+from frtspec.sema.settings import Settings, settings
 from frtspec.sema.target import Built, Target, resolve
 from frtspec.sema.views import Views
 from frtspec.syntax import ast
@@ -60,6 +62,10 @@ class _Builder:
 
     def members(self, kind: type[T]) -> list[T]:
         return [m for m in self.node.members if isinstance(m, kind)]
+
+    @cached_property
+    def settings(self) -> Settings:
+        return settings(self.target.structure, self.members(ast.VariantSet))
 
     def build(self) -> ir.Seat:
         views = Views(self.context, self.target, self.host)
@@ -193,9 +199,19 @@ class _Builder:
     # ------------------------------------------------------------ slots and points
 
     def slots_filled(self, views: Views) -> None:
-        """Every slot that is always there has a place on the host, every index of it too."""
+        """Every slot that can be there has a place on the host, and no other has one."""
         for slot in self.target.slots:
-            if slot.optional or slot.name in views.given or slot.name in self.context.dropped:
+            if slot.name in self.context.dropped:
+                continue
+            if slot.name in views.given and self.settings.ruled_out(slot):
+                first = next(iter(views.given[slot.name].values()))
+                self.context.error(
+                    SLOT,
+                    f"slot `{slot.name}` does not exist in the variants this seat sets",
+                    first.slot.span,
+                    help="leave it out",
+                )
+            if slot.name in views.given or not self.settings.needed(slot):
                 continue
             layout = " : out_in" if slot.shape is not None and len(slot.shape) == 2 else ""
             place = f"{slot.name}[0]" if slot.index else slot.name
@@ -216,7 +232,7 @@ class _Builder:
                 continue
             out[node.point.id] = place
         for point in self.target.points:
-            needed = point.kind == "statistic" and point.when is None
+            needed = point.kind == "statistic" and self.settings.needed(point)
             if needed and point.name not in out and point.name not in self.context.dropped:
                 self.context.error(
                     POINT,
@@ -229,7 +245,7 @@ class _Builder:
     def boundary(self, siblings: bool) -> ir.BoundaryRef | None:
         nodes = self.members(ast.BoundaryDecl)
         only_one(self.context, nodes, "boundary")
-        builder = Boundaries(self.context, self.node, self.target, self.host)
+        builder = Boundaries(self.context, self.node, self.target, self.host, self.settings)
         return builder.build(nodes[0] if nodes else None, siblings)
 
     # ------------------------------------------------------------ siblings and facts
