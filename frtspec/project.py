@@ -22,6 +22,7 @@ from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
 from frtspec.diag.source import NOWHERE, SourceFile, Span
 from frtspec.diag.suggest import closest
 from frtspec.ir.decl import Origin, Program
+from frtspec.lock import declared
 
 SUFFIX = ".frt"
 _SKIPPED = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
@@ -61,21 +62,21 @@ class Selection:
 @dataclass(frozen=True)
 class Loaded:
     """What the files mean. ``diagnostics`` are those about the files asked for, in
-    order; ``program`` holds every declaration that could be read, from every file."""
+    order; ``program`` holds every declaration that is right, from every file.
+
+    left_out  declarations of the files asked for that are not in the program, because
+              they, or something they need in another file, have errors
+    """
 
     selection: Selection
     program: Program
     sources: Mapping[str, SourceFile]
     diagnostics: tuple[Diagnostic, ...]
-    faulty: frozenset[str]
+    left_out: tuple[Span, ...]
 
     @property
     def ok(self) -> bool:
         return not has_errors(self.diagnostics)
-
-    def file(self, path: str) -> SpecFile:
-        """The file shown as ``path``."""
-        return next(f for f in self.selection.files if f.path == path)
 
 
 # ---------------------------------------------------------------- which files
@@ -110,8 +111,10 @@ def select(paths: Sequence[str], config: Config, here: Path) -> Selection:
         else:
             files = [_spec_file(found, None, here, config.root)]
         asked += [known.setdefault(file.real, file) for file in files]
-    files_read = sorted(known.values(), key=lambda f: (f.name, f.path))
-    return Selection(tuple(files_read), frozenset(f.path for f in asked), tuple(problems))
+    names = frozenset(f.path for f in asked)
+    # A name declared twice is reported at the later file: rather the user's than the catalog's.
+    read = sorted(known.values(), key=lambda f: (f.path in names, not f.in_catalog, f.name, f.path))
+    return Selection(tuple(read), names, tuple(problems))
 
 
 def walk(folder: Path) -> Iterator[Path]:
@@ -202,12 +205,13 @@ def load(selection: Selection, progress: Callable[[str], None] = lambda text: No
     progress  told from time to time what is being done
     """
     from frtspec.sema import analyse
+    from frtspec.syntax import ast
     from frtspec.syntax.parse import parse
     from frtspec.syntax.read import read_source
 
     sources: dict[str, SourceFile] = {}
-    parsed = []
-    found: list[Diagnostic] = list(selection.diagnostics)
+    parsed: list[tuple[SourceFile, ast.File]] = []
+    found: list[Diagnostic] = []
     files = selection.files if selection.asked else ()
     for number, file in enumerate(files, start=1):
         progress(f"reading {number} of {len(files)} files")
@@ -222,28 +226,30 @@ def load(selection: Selection, progress: Callable[[str], None] = lambda text: No
     progress(f"checking {len(parsed)} files")
     analysis = analyse(parsed)
     found += analysis.diagnostics
-    faulty = {d.span.path for d in found if d.severity == "error"} - {""}
-    about = [d for d in found if d.span.path in selection.asked or not d.span.path]
-    about += _elsewhere(faulty - selection.asked)
-    return Loaded(
-        selection,
-        _cite(analysis.program, {file.path: file.name for file in selection.files}),
-        sources,
-        in_order(about),
-        frozenset(faulty),
-    )
+    about = [*selection.diagnostics, *(d for d in found if d.span.path in selection.asked)]
+    faulty = {d.span.path for d in found if d.severity == "error"} - selection.asked
+    about += [_elsewhere(file) for file in files if file.path in faulty and not file.in_catalog]
+    kept = {item.span for item in declared(analysis.program)}
+    left_out = [
+        decl.span
+        for source, tree in parsed
+        if source.path in selection.asked
+        for decl in tree.decls
+        if not isinstance(decl, ast.PipelineDecl | ast.ErrorNode) and decl.span not in kept
+    ]
+    program = _cite(analysis.program, {file.path: file.name for file in files})
+    return Loaded(selection, program, sources, in_order(about), tuple(left_out))
 
 
-def _elsewhere(faulty: Iterable[str]) -> Iterator[Diagnostic]:
+def _elsewhere(file: SpecFile) -> Diagnostic:
     """One remark per file that has errors and was only read for its names."""
-    for path in sorted(faulty):
-        yield Diagnostic(
-            "FRT0858",
-            "this file has errors of its own and was read only to resolve names",
-            Span(path, 0, 0),
-            severity="warning",
-            help="`frtspec check` with this path shows them",
-        )
+    return Diagnostic(
+        "FRT0858",
+        "this file has errors of its own and was read only to resolve names",
+        Span(file.path, 0, 0),
+        severity="warning",
+        help="`frtspec check` with this path shows them",
+    )
 
 
 _Table = TypeVar("_Table", bound=dict)  # type: ignore[type-arg]
@@ -274,6 +280,6 @@ def _renamed(origin: Origin, names: Mapping[str, str]) -> Origin:
     return dataclasses.replace(origin, path=names.get(origin.path, origin.path))
 
 
-def read_only(file: SpecFile) -> bool:
-    """Whether the file belongs to the catalog of an installed wheel."""
-    return file.in_catalog and not resources.in_checkout()
+def writable(file: SpecFile, config: Config) -> bool:
+    """Whether a command may rewrite the file: the catalog's only where it is the project."""
+    return not file.in_catalog or file.root in config.specs

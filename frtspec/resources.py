@@ -36,3 +36,8 @@ def specs_dir() -> Path:
 def in_checkout() -> bool:
     """Whether the catalog is a working copy that may be written (no installed wheel)."""
     return _root() == _PACKAGE.parent
+
+
+def catalog_package_dir() -> Path:
+    """The folder of ``flashrt_gen``, the package generated from the catalog."""
+    return (_root() / "generated" if in_checkout() else _PACKAGE.parent) / "flashrt_gen"

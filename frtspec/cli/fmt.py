@@ -8,7 +8,7 @@ from frtspec.cli.common import begin, conclude, counted, exit_code, progress, re
 from frtspec.diag.diagnostic import Diagnostic, in_order
 from frtspec.diag.source import SourceFile, Span
 from frtspec.files import write_atomically
-from frtspec.project import SpecFile, read_only, select
+from frtspec.project import SpecFile, select, writable
 from frtspec.syntax.fmt import format_source
 from frtspec.syntax.read import read_source
 
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     with progress() as say:
         for number, file in enumerate(files, start=1):
             say(f"formatting {number} of {len(files)} files")
-            if not options.check and read_only(file):
+            if not options.check and not writable(file, setup.config):
                 found.append(_installed(file))
                 continue
             changed += _format(file, options.check, found, sources)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from frtspec import resources, tomltext
+from frtspec import tomltext
 from frtspec.cli.common import FINDINGS, Run, begin, counted, exit_code, progress, report
 from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
 from frtspec.diag.source import NOWHERE, SourceFile, Span
@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     """Writes the locks; with ``--check`` prints what moved and exits 1. Specs with errors
     and changes to a released version are reported, and nothing is written."""
     setup = begin()
-    roots = setup.config.specs or ((resources.specs_dir(),) if resources.in_checkout() else ())
+    roots = setup.config.specs
     if not setup.ok or not roots:
         problems = setup.diagnostics if not setup.ok else (_nothing_here(),)
         report(problems, setup.sources)

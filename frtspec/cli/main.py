@@ -109,13 +109,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    if argv[:1] == ["demo"]:  # it has options of its own and may load torch
-        from frtspec.live import demo
-
-        return int(demo.main(argv[1:]))
+    if argv[:1] == ["demo"]:  # has options of its own, and the live side behind it
+        code: int = importlib.import_module("frtspec.live.demo").main(argv[1:])
+        return code
     options = _parser().parse_args(argv)
-    module = importlib.import_module(f"frtspec.cli.{options.command}")
-    code: int = module.run(options)
+    code = importlib.import_module(f"frtspec.cli.{options.command}").run(options)
     sys.stdout.flush()
     return code
 

@@ -76,7 +76,9 @@ class Code:
              a test runs it and asserts that this code is reported
     fix      what to do, in whole sentences
     fixed    the example's file with the fault mended, or None; a test asserts
-             that it no longer reports this code
+             that it is free of findings
+    path     where a text example's file stands; in specs/ it can stand in for a file of
+             the catalog
     """
 
     id: str
@@ -86,17 +88,18 @@ class Code:
     example: str | Example
     fix: str
     fixed: str | None = None
+    path: str = EXAMPLE_PATH
 
     def project(self) -> Example:
         """The example as a project, whichever way it was written."""
-        return _as_project(self.example)
+        return _as_project(self.example, self.path)
 
     def mended(self) -> Example | None:
         """The mended example as a project, or None where there is none."""
-        return None if self.fixed is None else _as_project(self.fixed)
+        return None if self.fixed is None else _as_project(self.fixed, self.path)
 
 
-def _as_project(example: str | Example) -> Example:
+def _as_project(example: str | Example, path: str) -> Example:
     if isinstance(example, Example):
         return example
-    return Example(files=((EXAMPLE_PATH, example),), argv=("check", EXAMPLE_PATH))
+    return Example(files=((path, example),), argv=("check", path))

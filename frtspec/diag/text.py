@@ -37,7 +37,7 @@ def _block(diagnostic: Diagnostic, sources: Mapping[str, SourceFile], color: boo
     head = f"{diagnostic.severity}[{diagnostic.code}]"
     prefix = f"{_paint(where, 'place', color)}: " if where else ""
     lines = [f"{prefix}{_paint(head, diagnostic.severity, color)}: {visible(diagnostic.message)}"]
-    if found:
+    if found and diagnostic.span.end:  # an empty span at 0 means the whole file
         lines += _excerpt(found, sources[found.path], color)
     for span, text in diagnostic.notes:
         lines.append(_remark("note", _located(span, text, sources)))

@@ -92,7 +92,7 @@ def test_another_files_errors_do_not_fail_the_run(
     put(here / "specs/good.frt", SCHEME)
     put(here / "specs/bad.frt", "frt 1\n\nscheme {\n")
     assert main(["check", "good.frt"]) == OK
-    assert "specs/bad.frt: warning[FRT0858]" in capsys.readouterr().out
+    assert "specs/bad.frt:1:1: warning[FRT0858]" in capsys.readouterr().out
     assert main(["check"]) == FINDINGS
 
 

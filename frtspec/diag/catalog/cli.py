@@ -15,6 +15,25 @@ contract_digest = "0"
 status = "released"
 """
 
+_BROKEN = """frt 1
+
+structure copy version 1 {
+  dim M, D
+  in  x [rows M, D] : host
+  out y [rows M, D] : host
+  reference {
+    yield y = x + z
+  }
+}
+"""
+
+_NEEDS_BROKEN = """frt 1
+
+impl plain for copy version 1 {
+  rung emulate
+}
+"""
+
 
 def _config(text: str, argv: tuple[str, ...] = ("check",)) -> Example:
     files = (("pyproject.toml", f"[tool.frtspec]\n{text}\n"), ("specs/schemes/plain.frt", _SCHEME))
@@ -162,6 +181,18 @@ CODES: tuple[Code, ...] = (
         "project's own name, and none is configured.",
         example=Example((("specs/schemes/plain.frt", _SCHEME),), ("gen", "schemes/plain.frt")),
         fix="Put `package` into [tool.frtspec] of pyproject.toml, or give `--package`.",
+    ),
+    Code(
+        id="FRT0866",
+        title="declaration that needs a broken one",
+        phase="tool",
+        summary="What was to be generated is right in itself, but needs a declaration of another "
+        "file, and that one has errors. Nothing was written.",
+        example=Example(
+            (("specs/copy.frt", _BROKEN), ("specs/plain.frt", _NEEDS_BROKEN)),
+            ("gen", "plain.frt", "--package", "my_kernels"),
+        ),
+        fix="Run `frtspec check` on the project and mend the other file.",
     ),
     Code(
         id="FRT0870",

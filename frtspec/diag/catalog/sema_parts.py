@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from frtspec.diag.codes_types import Code, Phase
+from frtspec.diag.codes_types import EXAMPLE_PATH, Code, Phase
 
 STRUCTURE = """structure s version 1 {
   dim M, D, F
@@ -76,7 +76,8 @@ def code(
     summary: str,
     example: str | tuple[str, str],
     fix: str,
+    path: str = EXAMPLE_PATH,
 ) -> Code:
     """One row; ``example`` alone, or (failing, mended)."""
     failing, mended = (example, None) if isinstance(example, str) else example
-    return Code(f"FRT{number}", title, phase, summary, failing, fix, mended)
+    return Code(f"FRT{number}", title, phase, summary, failing, fix, mended, path)

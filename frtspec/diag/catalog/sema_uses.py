@@ -25,8 +25,8 @@ _HUB = IMPL.replace(
 
 _TORCH = IMPL.replace("  rung emulate\n", "  rung torch { lower matmul to scaled_mm }\n")
 
-_NONE = 'scheme none {\n  otherwise keep "off"\n}\n'
-_AUTO = "auto { capability >= 8.9 => quick, else => none }\n"
+_OFF = 'scheme off {\n  otherwise keep "off"\n}\n'
+_AUTO = "auto { capability >= 8.9 => quick, else => off }\n"
 
 _PACKED = """structure pack version 1 {
   dim M, K
@@ -212,11 +212,12 @@ CODES = (
         "row of `auto` that is never reached",
         "Rows are tried in order, from high to low capability; the last is `else`.",
         swap(
-            file(STRUCTURE, IMPL, SCHEME, _NONE, _AUTO),
-            "auto { capability >= 8.9 => quick, else => none }",
+            file(STRUCTURE, IMPL, SCHEME, _OFF, _AUTO),
+            "auto { capability >= 8.9 => quick, else => off }",
             "auto { capability >= 8.9 => quick }",
         ),
         "Sort the rows from high to low and end with `else => …`.",
+        path="specs/schemes/auto.frt",
     ),
     code(
         "0601",
