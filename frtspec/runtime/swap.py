@@ -180,12 +180,12 @@ def activate(model: nn.Module, bound: Sequence[BoundSeat]) -> Attachment:
     Raises Refusal ``host.path``, ``swap.moved`` (the host's module is no longer the one
     that was bound) or ``swap.overlap`` (two seats at one place, or one inside another).
     """
-    entries: dict[str, list[Entry]] = {}
-    counters: dict[str, Counter] = {}
-    for seat in bound:
-        entries[seat.seat.name] = [_entry(model, path, mod) for path, mod in seat.modules.items()]
-        counters[seat.seat.name] = seat.counter
-    _check_overlap([(name, entry.path) for name, mine in entries.items() for entry in mine])
+    _check_overlap([(item.seat.name, path) for item in bound for path in item.modules])
+    entries = {
+        item.seat.name: [_entry(model, path, module) for path, module in item.modules.items()]
+        for item in bound
+    }
+    counters = {item.seat.name: item.counter for item in bound}
     attachment = Attachment(model, entries, counters)
     for name, counter in counters.items():
         counter.give_back = partial(_restore_all, entries[name])

@@ -56,9 +56,7 @@ def bind(
     ]
 
 
-def attach(
-    model: nn.Module, names: Sequence[str] | None = None, **options: Any
-) -> swap.Attachment:
+def attach(model: nn.Module, names: Sequence[str] | None = None, **options: Any) -> swap.Attachment:
     return swap.activate(model, bind(model, names, **options))
 
 

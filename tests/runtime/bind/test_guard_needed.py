@@ -51,7 +51,7 @@ def outcome(model: nn.Module, call: Callable[[nn.Module], Tensor]) -> Outcome:
     torch.manual_seed(0)
     try:
         value = call(model)
-    except Exception as error:
+    except (RuntimeError, TypeError, AttributeError) as error:
         return Outcome(error=f"{type(error).__name__}: {error}")
     if value.requires_grad:
         value.sum().backward()

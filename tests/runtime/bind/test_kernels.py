@@ -8,11 +8,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import kernels as client
 import pytest
 import torch
 from huggingface_hub import constants
 
-import kernels as client
 from frtspec.runtime import kernels
 from frtspec.runtime.errors import Refusal
 

@@ -107,7 +107,9 @@ def test_unknown_rungs_are_refused(rungs: Any) -> None:
 
 
 def test_a_rung_outside_its_envelope_says_the_rule_and_the_sizes() -> None:
-    impl = variant_of(rungs=(RungSpec("torch", run="run_torch", envelope=(between(512, D, 4096),)),))
+    impl = variant_of(
+        rungs=(RungSpec("torch", run="run_torch", envelope=(between(512, D, 4096),)),)
+    )
     found = refused(impl)
     assert found.trail[0].code == "rung.envelope"
     assert found.trail[0].reason == "needs 512 <= D <= 4096; D = 32"
