@@ -6,7 +6,8 @@ from frtspec.diag.diagnostic import Diagnostic
 from frtspec.syntax import messages
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.messages import Place, lexeme_here
-from frtspec.syntax.recover import HEADS, apply_repair, drop_rest, find_repair, panic
+from frtspec.syntax.panic import HEADS, drop_rest, panic
+from frtspec.syntax.recover import apply_repair, find_repair
 from frtspec.syntax.scanner import indent_at
 from frtspec.syntax.tables import END
 
@@ -42,15 +43,17 @@ class Mender:
         )
         if self._close_blocks(place):
             return
+        repeated = bool(self.diagnostics) and not engine.recent
         repair = find_repair(engine)
         if repair is not None:
-            self.diagnostics.append(messages.for_repair(place, repair))
+            found = messages.for_repair(place, repair)
             apply_repair(engine, repair)
             if repair.doubtful:
                 self.doubtful.append(repair.found.start)
-            return
-        dropped = panic(engine)
-        self.diagnostics.append(messages.for_panic(place, dropped, engine.tables))
+        else:
+            found = messages.for_panic(place, panic(engine), engine.tables)
+        if not repeated:  # nothing was read since the last one: it is the same mistake
+            self.diagnostics.append(found)
 
     def _close_blocks(self, place: Place) -> bool:
         """At the end of the text or at a declaration's head in the first column: close

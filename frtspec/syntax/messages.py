@@ -19,7 +19,8 @@ from frtspec.resources import grammar_dir
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.grammar import RESERVED
 from frtspec.syntax.nodes import Token
-from frtspec.syntax.recover import Dropped, Repair, end_before
+from frtspec.syntax.panic import Dropped
+from frtspec.syntax.recover import Repair, end_before
 from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, lexemes, line_indent
 from frtspec.syntax.tables import END, ERROR, Tables, tables
 
@@ -57,7 +58,7 @@ def lexeme_here(engine: Engine) -> Lexeme:
 
 
 def _key(state: int, found: Lexeme) -> tuple[int, str]:
-    return state, found.text if found.kind in ("mark", "word") else found.kind
+    return state, found.text if found.kind in ("mark", "word") else f"a {found.kind}"
 
 
 @cache
@@ -68,7 +69,9 @@ def mistakes() -> dict[tuple[int, str], tuple[str, str]]:
         engine = Engine(tables(), row["example"])
         assert engine.read() is None, row["example"]
         key = _key(engine.cell[0], lexeme_here(engine))
-        known[(key[0], ANYTHING) if row.get("anything") else key] = (row["message"], row["help"])
+        if row.get("any"):
+            key = key[0], ANYTHING if row["any"] == "thing" else f"a {row['any']}"
+        known[key] = (row["message"], row["help"])
     return known
 
 
@@ -78,6 +81,8 @@ def known_mistake(place: Place, *, exactly: bool = False) -> Diagnostic | None:
     state = place.cell[0]
     span = _span(place.path, place.found)
     special = mistakes().get(_key(state, place.found))
+    if special is None:
+        special = mistakes().get((state, f"a {place.found.kind}"))
     if special is None and place.found.text in wording()["habits"]:
         habit = wording()["habits"][place.found.text]
         special = habit["message"], habit["help"]
@@ -181,15 +186,20 @@ def for_repair(place: Place, repair: Repair) -> Diagnostic:
     if repair.kind == "insert":
         return _missing(place, repair)
     if repair.kind == "exchange":
-        return Diagnostic(
-            "FRT0105",
-            f"expected `{repair.word}`, found {shown(found)}",
-            span,
-            help=f"write `{repair.word}` instead",
-        )
+        what = _word_for(place, repair)
+        message = f"expected {what}, found {shown(found)}"
+        return Diagnostic("FRT0105", message, span, help=f"write {what} instead")
     if found.kind == "other":
         return _foreign(place.path, found)
     return Diagnostic("FRT0105", f"{shown(found)} is not expected here", span, help="remove it")
+
+
+def _word_for(place: Place, repair: Repair) -> str:
+    """What a repair puts, in words; where any operand could stand it is a value."""
+    if repair.terminal == "NAME" and {"NUMBER", "STRING"} <= set(place.accepted):
+        return "a value"
+    word: str = wording()["words"].get(repair.terminal or "", f"`{repair.word}`")
+    return word
 
 
 def _missing(place: Place, repair: Repair) -> Diagnostic:
@@ -198,8 +208,7 @@ def _missing(place: Place, repair: Repair) -> Diagnostic:
     span = Span(place.path, max(end - 1, 0), end)
     if repair.word == "}" and repair.terminal == "RBRACE":
         return unclosed_block(place.path, place.text, found.start)
-    words = wording()["words"]
-    what = words.get(repair.terminal or "", f"`{repair.word}`")
+    what = _word_for(place, repair)
     before = "" if found.kind == "end" else f" before {shown(found)}"
     help_text = f"add {what}{before}" if what.startswith("`") else f"add {what}"
     return Diagnostic("FRT0104", f"{what} is missing{before}", span, help=help_text)

@@ -1,10 +1,9 @@
 """What to do where the text does not go on as the grammar says.
 
-First a *repair*: one small edit after which the text reads on for a few tokens (a word
-spelt right, a mark added, dropped or exchanged), tried at the error and at the few tokens
+A *repair* is one small edit after which the text reads on for a few tokens: a word spelt
+right, a mark added, dropped or exchanged. It is tried at the error and at the few tokens
 before it. The cheapest that works is taken, and tells what the mistake was. Where none
-works, *panic*: drop the member, go on at the next keyword that is first on its line or at
-the brace that closes the block.
+works, the member is dropped (``panic.py``).
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from dataclasses import dataclass, replace
 from frtspec.diag.suggest import closest
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.grammar import RESERVED
-from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, skip_trivia
-from frtspec.syntax.tables import ERROR
+from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, lexemes, skip_trivia
 
 MUST_READ = 4
 """Tokens that have to follow a repair before it is believed."""
@@ -29,10 +27,20 @@ SHORT = 0.6
 """What a repair costs after which only the rest of the line can be read."""
 
 KEYWORD = 2.5
-HEADS = ("structure", "impl", "binding", "scheme", "auto", "pipeline", "frt")
-_BRACKETS = frozenset("()[]{}")
-_SEPARATORS = frozenset((",", ":", ";", ".", "=", "=>", "->", ":=", "==", ">=", "..", "..="))
-_NEVER = frozenset("?.*-|") | {"...", "and", "or", "is", "not"}
+_OPENERS = {"(": ")", "[": "]", "{": "}"}
+_CLOSERS = frozenset(_OPENERS.values())
+_ALIKE = (
+    frozenset("([{"),
+    frozenset(")]"),
+    frozenset((",", ":", ";", ".", "=", "=>", "->", ":=", "==", ">=", "<=", "..", "..=", "-")),
+)
+_NAMES = frozenset(("NAME", "PATH"))
+_CLASSES = {"CMP": ">=", "RANGE": ".."}
+_NEVER = frozenset(
+    "? . * - | ... and or is not when otherwise where default retired updates aliases scale with".split()
+)
+"""What may follow almost anything, so that putting it in explains nothing."""
+
 _FILLERS = {"NAME": "_", "NUMBER": "1", "STRING": '""', "PATH": "_"}
 _INSTEAD = {"open_string": "STRING", "quoted": "STRING"}
 
@@ -66,14 +74,15 @@ def find_repair(engine: Engine) -> Repair | None:
     places.extend((step.cell, step.start) for step in reversed(engine.recent))
     for back, (cell, at) in enumerate(places):
         for repair in _candidates(engine, cell, at):
-            cost = repair.cost + BACK * back + _line_start(engine, repair)
+            cost = repair.cost + BACK * back + _reading(engine, repair)
             if best is not None and cost >= best.cost:
                 continue
             count, reach = engine.progress(repair.cell, repair.at, LOOK)
             if reach <= engine.at and (back or count == 0 and repair.kind != "drop"):
                 continue
             if count < MUST_READ:
-                if not _line_done(engine, reach):
+                drops_end = repair.kind == "drop" and repair.found.text == "}"
+                if drops_end or not _line_done(engine, reach):
                     continue
                 cost += SHORT
             if best is None or cost < best.cost:
@@ -87,53 +96,87 @@ def _line_done(engine: Engine, reach: int) -> bool:
     return reach >= (len(engine.text) if end < 0 else end)
 
 
-def _line_start(engine: Engine, repair: Repair) -> float:
-    """What speaks for or against a repair in how it reads a member's keyword that is
-    first on its line: as a name it is most likely read wrongly."""
+def _reading(engine: Engine, repair: Repair) -> float:
+    """What speaks for or against a repair in how it reads the next word, when that is a
+    member's keyword: as a name it is most likely read wrongly, above all at the start of a
+    line."""
     at = skip_trivia(engine.text, repair.at)
-    if at >= len(engine.text) or indent_at(engine.text, at) is None:
+    if at >= len(engine.text):
         return 0
     word = lexeme_at(engine.text, at).text
     hit = engine.tables.match(repair.cell[0], engine.text, at)
-    if word not in engine.tables.starters or hit is None:
+    if hit is None or word not in engine.tables.words:
         return 0
-    as_keyword = hit[1] not in ("NAME", "PATH")
     before = next((s.terminal for s in engine.recent if s.start == at), None)
-    if not as_keyword:
-        return KEYWORD
-    return -KEYWORD if before in ("NAME", "PATH") else 0
+    as_name, was_name = hit[1] in _NAMES, before in _NAMES
+    if word in engine.tables.starters and indent_at(engine.text, at) is not None:
+        return KEYWORD if as_name else -KEYWORD if was_name else 0
+    return KEYWORD / 2 if as_name and before is not None and not was_name else 0
 
 
 def _candidates(engine: Engine, cell: Cell, at: int) -> Iterator[Repair]:
-    found = lexeme_at(engine.text, at) if at < len(engine.text) else Lexeme("end", "", at, at)
+    text = engine.text
+    found = lexeme_at(text, at) if at < len(text) else Lexeme("end", "", at, at)
     accepted = engine.accepts(cell)
-    marks = engine.tables.marks
     if found.kind == "word":
         yield from _respelt(engine, cell, found, accepted)
     elif found.kind in _INSTEAD and "STRING" in accepted:
         yield _put(engine, cell, found, "STRING", '""', "close_text", 0.5, found.end, True)
     for terminal in accepted:
-        text = marks.get(terminal, _FILLERS.get(terminal))
-        if text is None or text in engine.tables.starters or text in _NEVER:
-            continue
-        is_mark = terminal in marks and not text[0].isalpha()
-        cost = 1.5 if is_mark else 2.6 if terminal in marks else 2.5
-        cost += 0.2 if text in _BRACKETS else 0
-        doubtful = terminal in _FILLERS
-        yield _put(engine, cell, found, terminal, text, "insert", cost, found.start, doubtful)
-        if is_mark and _alike(text, found.text):
-            yield _put(engine, cell, found, terminal, text, "exchange", 1.8, found.end, False)
+        yield from _with(engine, cell, found, terminal)
     if found.kind != "end":
         light = found.kind in ("mark", "other")
         cost = 2.0 if light else 2.6
-        if found.text == "," and indent_at(engine.text, skip_trivia(engine.text, found.end)):
+        if found.text == "," and indent_at(text, skip_trivia(text, found.end)) is not None:
             cost = 1.2
         yield Repair("drop", found, None, "", cell, found.end, cost, not light)
 
 
+def _with(engine: Engine, cell: Cell, found: Lexeme, terminal: str) -> Iterator[Repair]:
+    """``terminal`` before ``found``, or in its place."""
+    marks = engine.tables.marks
+    filler = _FILLERS.get(terminal)
+    text = filler or marks.get(terminal) or _CLASSES.get(terminal)
+    if text is None or text in engine.tables.starters or text in _NEVER:
+        return
+    is_word = text[0].isalpha() and not filler
+    if filler:
+        cost = 1.9 if found.text in ("=", ":") else 2.5
+    else:
+        cost = 2.6 if is_word else 1.5
+    if not _unlikely(engine, found, text):
+        cost += 0.2 if text in _OPENERS or text in _CLOSERS else 0
+        yield _put(engine, cell, found, terminal, text, "insert", cost, found.start, bool(filler))
+    if filler and found.kind in ("word", "number", "string"):
+        yield _put(engine, cell, found, terminal, text, "exchange", 2.3, found.end, True)
+    elif not filler and _alike(text, found.text):
+        yield _put(engine, cell, found, terminal, text, "exchange", 1.8, found.end, False)
+
+
+def _unlikely(engine: Engine, found: Lexeme, mark: str) -> bool:
+    """Whether a bracket put before ``found`` would make no pair that anyone meant: an empty
+    one, or in the middle of a line one whose end is not on the line."""
+    if mark in _CLOSERS:
+        return engine.text[: found.start].rstrip().endswith(tuple(_OPENERS))
+    if mark not in _OPENERS:
+        return False
+    if found.text == _OPENERS[mark]:
+        return True
+    if indent_at(engine.text, found.start) is not None:
+        return mark != "{"
+    depth = 0
+    for lexeme in lexemes(engine.text, found.start):
+        if "\n" in engine.text[found.start : lexeme.start]:
+            return True
+        depth += (lexeme.text == mark) - (lexeme.text == _OPENERS[mark])
+        if depth < 0:
+            return False
+    return True
+
+
 def _alike(one: str, other: str) -> bool:
     """Whether two marks are easily taken for each other."""
-    return any(one in group and other in group for group in (_BRACKETS, _SEPARATORS))
+    return any(one in group and other in group for group in _ALIKE)
 
 
 def _respelt(engine: Engine, cell: Cell, found: Lexeme, accepted: list[str]) -> Iterator[Repair]:
@@ -185,95 +228,3 @@ def end_before(text: str, at: int) -> int:
     while at > 0 and text[at - 1] in " \t\r\n\f":
         at -= 1
     return at
-
-
-# ---------------------------------------------------------------- panic
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """What panic did: ``at_once`` when reading goes on at the very lexeme of the error, in
-    a block around; ``left_block`` when a block was left for that, ``undid_end`` when the
-    closing brace before it was taken back."""
-
-    at_once: bool = False
-    left_block: bool = False
-    undid_end: bool = False
-
-
-def panic(engine: Engine) -> Dropped:
-    """Drop text up to a place where reading can go on.
-
-    The engine stands at that place with an ERROR in the tree; at the end of the text it
-    has closed everything that was open.
-    """
-    text, begin, cell = engine.text, engine.at, engine.cell
-    depth = 0
-    at = begin
-    while at < len(text):
-        found = lexeme_at(text, at)
-        indent = indent_at(text, at)
-        if found.kind == "word" and indent is not None:
-            if found.text in HEADS and indent == 0 and _resume(engine, found, begin, top=True):
-                return _dropped(engine, cell, begin)
-            if depth == 0 and _resume(engine, found, begin):
-                return _dropped(engine, cell, begin)
-        elif found.text == "{":
-            depth += 1
-        elif found.text == "}":
-            if depth == 0 and _resume(engine, found, begin):
-                return _dropped(engine, cell, begin)
-            depth = max(0, depth - 1)
-        at = skip_trivia(text, found.end)
-    drop_rest(engine)
-    return Dropped()
-
-
-def _dropped(engine: Engine, cell: Cell | None, begin: int) -> Dropped:
-    resumed = engine.cell[2]  # below the ERROR
-    kinds = []
-    while cell is not None and cell is not resumed:
-        kinds.append(getattr(cell[1], "kind", None))
-        cell = cell[2]
-    opened, closed = kinds.count("LBRACE"), kinds.count("RBRACE")
-    return Dropped(engine.at == begin, opened > closed, closed > opened)
-
-
-def _resume(engine: Engine, found: Lexeme, begin: int, top: bool = False) -> bool:
-    """Whether reading can go on at ``found``: then the engine is put there."""
-    tables = engine.tables
-    cell: Cell | None = engine.cell
-    while cell is not None:
-        after = engine.after(cell, ERROR) if ERROR in tables.actions[cell[0]] else None
-        if after is not None and not (top and cell[2] is not None and not _at_top(engine, cell)):
-            hit = tables.match(after[0], engine.text, found.start)
-            if hit and hit[0] == found.text and engine.after(after, hit[1]) is not None:
-                _shift_error(engine, cell, begin, found.start)
-                return True
-        cell = cell[2]
-    return False
-
-
-def _at_top(engine: Engine, cell: Cell) -> bool:
-    return engine.after(engine.after(cell, ERROR), "STRUCTURE") is not None
-
-
-def _shift_error(engine: Engine, cell: Cell, begin: int, end: int) -> None:
-    shifted = engine.shifted(cell, ERROR, engine.text[begin:end], begin)
-    assert shifted is not None
-    engine.cell = shifted
-    engine.at = end
-    engine.recent.clear()
-
-
-def drop_rest(engine: Engine) -> None:
-    """Drop the rest of the text and leave every open block: the file's own list of
-    declarations takes the ERROR."""
-    begin = engine.at
-    cell: Cell | None = engine.cell
-    while cell is not None:
-        if ERROR in engine.tables.actions[cell[0]] and _at_top(engine, cell):
-            _shift_error(engine, cell, begin, len(engine.text))
-            return
-        cell = cell[2]
-    raise AssertionError("the file rule takes an error")

@@ -37,7 +37,7 @@ class Tables:
 
     ``gotos[state][rule name]``; ``marks``: terminal -> its text where it has one (keywords
     and punctuation); ``members``: the rules that recovery may drop whole; ``starters``: their
-    keywords; ``patterns``: terminal -> pattern, in the order in which they are tried.
+    keywords; ``words``: all keywords; ``patterns``: terminal -> pattern, in the order in which they are tried.
     """
 
     start: int
@@ -48,6 +48,7 @@ class Tables:
     members: frozenset[str]
     starters: frozenset[str]
     patterns: Mapping[str, str]
+    words: frozenset[str]
     _lexers: dict[int | frozenset[str], re.Pattern[str]] = field(default_factory=dict)
 
     def match(self, state: int, text: str, at: int) -> tuple[str, str] | None:
@@ -93,5 +94,6 @@ def tables() -> Tables:
         marks={name: mark for name, _, mark in data["terminals"] if mark},
         members=frozenset(data["members"]),
         starters=frozenset(data["starters"]),
+        words=frozenset(mark for _, _, mark in data["terminals"] if mark[:1].isalpha()),
         patterns={name: pattern for name, pattern, _ in data["terminals"]},
     )

@@ -1,0 +1,146 @@
+"""Where no repair explains an error: drop the member and go on behind it.
+
+Reading goes on at the next keyword that is first on its line, or at the brace that closes
+a block around. Braces are counted: those that the dropped part opened and closed, and
+those that it leaves open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frtspec.syntax.engine import Cell, Engine
+from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, line_indent, skip_trivia
+from frtspec.syntax.tables import ERROR
+
+HEADS = ("structure", "impl", "binding", "scheme", "auto", "pipeline", "frt")
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What panic did: ``at_once`` when reading goes on at the very lexeme of the error, in
+    a block around; ``left_block`` when a block was left for that, ``undid_end`` when the
+    closing brace before it was taken back."""
+
+    at_once: bool = False
+    left_block: bool = False
+    undid_end: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position on the stack at which a member can be dropped.
+
+    opened  offsets of the braces above it that are open, inner ones first
+    undone  closing braces above it whose block it lies in
+    """
+
+    cell: Cell
+    opened: tuple[int, ...]
+    undone: int
+    top: bool
+
+
+def panic(engine: Engine) -> Dropped:
+    """Drop text up to a place where reading can go on.
+
+    The engine stands at that place with an ERROR in the tree; at the end of the text it
+    has left everything that was open.
+    """
+    text, begin = engine.text, engine.at
+    places = _places(engine)
+    depth = closed = 0
+    at = begin
+    while at < len(text):
+        found = lexeme_at(text, at)
+        if found.text == "{":
+            depth += 1
+        elif found.text == "}" and depth:
+            depth -= 1
+        elif found.kind == "word" or found.text == "}":
+            place = _resumption(engine, places, found, depth, closed, begin)
+            if place is not None:
+                _shift_error(engine, place.cell, begin, at)
+                at_once = at == begin
+                return Dropped(at_once, len(place.opened) > closed, place.undone > 0)
+            closed += found.text == "}"
+        at = skip_trivia(text, found.end)
+    drop_rest(engine)
+    return Dropped()
+
+
+def _places(engine: Engine) -> list[Place]:
+    """Where a member can be dropped, innermost first."""
+    found: list[Place] = []
+    opened: list[int] = []
+    pending = 0
+    cell: Cell | None = engine.cell
+    while cell is not None:
+        if ERROR in engine.tables.actions[cell[0]]:
+            after = engine.after(cell, ERROR)
+            if after is not None:
+                top = engine.after(after, "STRUCTURE") is not None
+                found.append(Place(cell, tuple(opened), pending, top))
+        kind = getattr(cell[1], "kind", None)
+        if kind == "RBRACE":
+            pending += 1
+        elif kind == "LBRACE" and pending:
+            pending -= 1
+        elif kind == "LBRACE":
+            opened.append(cell[1].start)
+        cell = cell[2]
+    return found
+
+
+def _resumption(
+    engine: Engine, places: list[Place], found: Lexeme, depth: int, closed: int, begin: int
+) -> Place | None:
+    """The place from which reading can go on at ``found``, if there is one."""
+    indent = indent_at(engine.text, found.start)
+    is_word = found.kind == "word"
+    if is_word and indent is None:
+        return None
+    at_head = is_word and found.text in HEADS and indent == 0
+    for place in places:
+        if at_head:
+            fits = place.top
+        elif place.undone:
+            fits = is_word and found.start == begin and place.undone == 1 and not place.opened
+        elif len(place.opened) == closed:
+            fits = depth == 0
+        else:
+            fits = is_word and depth == 0 and _is_back(engine, place, closed, indent or 0)
+        if fits and _goes_on(engine, place, found):
+            return place
+    return None
+
+
+def _is_back(engine: Engine, place: Place, closed: int, indent: int) -> bool:
+    """Whether the indentation says that the blocks above ``place`` are over, though their
+    braces are missing."""
+    if len(place.opened) < closed:
+        return False
+    return indent <= line_indent(engine.text, place.opened[-1])
+
+
+def _goes_on(engine: Engine, place: Place, found: Lexeme) -> bool:
+    after = engine.after(place.cell, ERROR)
+    if after is None:
+        return False
+    hit = engine.tables.match(after[0], engine.text, found.start)
+    return hit is not None and hit[0] == found.text and engine.after(after, hit[1]) is not None
+
+
+def _shift_error(engine: Engine, cell: Cell, begin: int, end: int) -> None:
+    shifted = engine.shifted(cell, ERROR, engine.text[begin:end], begin)
+    assert shifted is not None
+    engine.cell = shifted
+    engine.at = end
+    engine.recent.clear()
+
+
+def drop_rest(engine: Engine) -> None:
+    """Drop the rest of the text and leave every open block: the file's own list of
+    declarations takes the ERROR."""
+    top = next(place for place in _places(engine) if place.top)
+    _shift_error(engine, top.cell, engine.at, len(engine.text))
