@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
 def test_the_compiler_benchmark_runs(tmp_path: Path) -> None:
@@ -16,7 +17,7 @@ def test_the_compiler_benchmark_runs(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "bench/compiler.py", "--small", "--json", str(figures)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=120,
@@ -49,6 +50,7 @@ def test_a_failed_command_is_no_figure() -> None:
             "from _measure import run_fresh; run_fresh('-c', 'raise ValueError')",
         ],
         cwd=ROOT / "bench",
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,

@@ -33,7 +33,7 @@ def test_python_parses(fence: Fence) -> None:
     ast.parse(fence.text)
 
 
-@pytest.mark.parametrize("where, command", commands())
+@pytest.mark.parametrize("where, command", list(commands()))
 def test_commands_exist(where: str, command: str) -> None:
     words = command.split()
     if words[0] == "make":
