@@ -112,10 +112,8 @@ def expected(place: Place, table: Tables) -> str | None:
     words = wording()["words"]
     wanted: dict[str, None] = {}
     left = [t for t in place.accepted if t != ERROR]
-    for group, members in wording()["groups"].items():
-        if len(set(left) & set(members)) > 1:
-            wanted[group] = None
-            left = [t for t in left if t not in members]
+    longer = wording()["continuations"]
+    left = [t for t in left if t not in longer] or left
     for terminal in left:
         name = "END" if terminal == END else terminal
         wanted[words.get(name) or f"`{table.marks[terminal]}`"] = None

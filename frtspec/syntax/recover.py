@@ -30,15 +30,16 @@ KEYWORD = 2.5
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
 _ALIKE = (
-    frozenset("([{"),
+    frozenset("(["),
     frozenset(")]"),
     frozenset((",", ":", ";", ".", "=", "=>", "->", ":=", "==", ">=", "<=", "..", "..=", "-")),
 )
 _NAMES = frozenset(("NAME", "PATH"))
 _CLASSES = {"CMP": ">=", "RANGE": ".."}
-_NEVER = frozenset(
-    "? . * - | ... and or is not when otherwise where default retired updates aliases scale with".split()
-)
+_NEVER = frozenset("?.*-|") | {
+    *("...", "and", "or", "is", "not", "when", "otherwise", "where"),
+    *("default", "retired", "updates", "aliases", "scale", "with"),
+}
 """What may follow almost anything, so that putting it in explains nothing."""
 
 _FILLERS = {"NAME": "_", "NUMBER": "1", "STRING": '""', "PATH": "_"}
@@ -74,6 +75,8 @@ def find_repair(engine: Engine) -> Repair | None:
     places.extend((step.cell, step.start) for step in reversed(engine.recent))
     for back, (cell, at) in enumerate(places):
         for repair in _candidates(engine, cell, at):
+            if back and repair.kind == "drop" and repair.found.text in (")", "]"):
+                continue  # it was right where it stood
             cost = repair.cost + BACK * back + _reading(engine, repair)
             if best is not None and cost >= best.cost:
                 continue
