@@ -59,8 +59,6 @@ class OpCall:
     def axes(self, shape: Shape, default: int) -> tuple[int, ...]:
         """Every axis this call names, from the end; recorded as ``axes``."""
         named = self.over()
-        if named and "axis" in self.attrs:
-            raise OpError("argument", f"`{self.op}` takes `over …` or `axis = …`, not both")
         if named:
             found = tuple(sorted(named_axis(self.op, shape, name) for name in named))
         else:

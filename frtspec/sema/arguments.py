@@ -51,6 +51,8 @@ class Arguments:
             attrs["over"] = tuple(dim.id for dim in over)
         axis = self._axis()
         attrs |= {} if axis is None else {"axis": axis}
+        if over and axis is not None:
+            self._bad(f"`{self.op.name}` takes `over …` or `axis = …`, not both", self.node.span)
         if not right:
             return ir.Invalid(self.node.span)
         return self.exprs.op(self.op.name, operands, self.node.span, **attrs)
