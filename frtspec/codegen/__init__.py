@@ -1,6 +1,6 @@
 """From the checked program to a plain, readable Python package."""
 
-from frtspec.codegen.generate import GenReport, generate
+from frtspec.codegen.generate import GenReport, generate, problems
 from frtspec.codegen.homes import External
 
-__all__ = ["External", "GenReport", "generate"]
+__all__ = ["External", "GenReport", "generate", "problems"]

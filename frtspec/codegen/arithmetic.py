@@ -49,9 +49,7 @@ def cut_of(structure: Structure, impl: Impl) -> Cut:
         return Cut(body, seam.sources, seam.targets, frozenset(), served)
     read = {name for stmt in body for name in reads(stmt)}
     inputs = tuple(p.name for p in structure.inputs if p.name in read)
-    outputs = [
-        p for p in structure.outputs if p.when is None or served.known(p.when) is not False
-    ]
+    outputs = [p for p in structure.outputs if p.when is None or served.known(p.when) is not False]
     repeated = frozenset(p.name for p in outputs if p.index)
     return Cut(body, inputs, tuple(p.name for p in outputs), repeated, served)
 
@@ -78,7 +76,9 @@ class Emulation:
         self.packs: dict[str, Pack] = {s: pack for pack in impl.packs for s in pack.slots}
         for pack in impl.packs:
             if pack.index is not None or (len(pack.slots) > 1 and self.repeated & {*pack.slots}):
-                raise Unsupported(f"`pack {pack.name}`, repeated or mixed with repeated slots,", pack.span)
+                raise Unsupported(
+                    f"`pack {pack.name}`, repeated or mixed with repeated slots,", pack.span
+                )
         self.scales: dict[str, Scale] = {s.point: s for s in impl.scales}
         for scale in impl.scales:
             if scale.kind != "static":
@@ -220,7 +220,7 @@ class Emulation:
         """A product: an operand with a scale meets a packed weight in its format."""
         roots = [root_of(arg) for arg in op.args[:2]]
         packed = [isinstance(r, Ref) and self._format(r) is not None for r in roots]
-        args = []
+        args: list[Expr] = []
         for k, arg in enumerate(op.args):
             point = self.scaled(roots[k]) if k < 2 else None
             if point is not None and any(packed[:k] + packed[k + 1 :]):

@@ -138,16 +138,11 @@ def spelled(expr: ast.Expr) -> str:
         case ast.Field(base=base, name=name):
             return f"{spelled(base)}.{name.id}"
         case ast.Index(base=base, items=items):
-            inner = ", ".join(value(item, Scope({})).text for item in items if _plain(item))
-            return f"{spelled(base)}[{inner}]"
+            return f"{spelled(base)}[{', '.join(_index_item(i, Scope({})).text for i in items)}]"
         case ast.Binary(op=op, left=left, right=right):
             return f"{spelled(left)} {op} {spelled(right)}"
         case _:
             return value(expr, Scope({})).text
-
-
-def _plain(item: object) -> bool:
-    return not isinstance(item, ast.Slice | ast.EllipsisItem)
 
 
 def path(host_path: ast.HostPath, scope: Scope, base: str | None = None, more: str = "") -> Py:

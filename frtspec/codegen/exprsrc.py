@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from frtspec.codegen import dimsrc, pysrc
 from frtspec.codegen.pysrc import Py, binary, call, negative, number
@@ -79,16 +80,18 @@ class Expressions:
 
     def _attr(self, value: Attr) -> Attr:
         """An attribute with its dims renamed to what holds their values at run time."""
-        match value:
-            case Poly():
-                return self._renamed(value)
-            case SliceArg(kind=kind, lo=lo, hi=hi, step=step):
-                ends = (None if end is None else self._renamed(end) for end in (lo, hi))
-                return SliceArg(kind, *ends, self.names.get(step, step) if step else None)  # type: ignore[return-value]
-            case tuple():
-                return tuple(self._attr(item) for item in value)  # type: ignore[return-value, arg-type]
-            case _:
-                return value
+        if isinstance(value, tuple):
+            return cast(Attr, tuple(self._item(item) for item in value))
+        return self._renamed(value) if isinstance(value, Poly) else value
+
+    def _item(self, item: object) -> object:
+        if isinstance(item, Poly):
+            return self._renamed(item)
+        if not isinstance(item, SliceArg):
+            return item
+        lo, hi = (None if end is None else self._renamed(end) for end in (item.lo, item.hi))
+        step = None if item.step is None else self.names.get(item.step, item.step)
+        return SliceArg(item.kind, lo, hi, step)
 
     def _renamed(self, poly: Poly) -> Poly:
         return poly.subs({name: Poly.symbol(self.sizes(name)) for name in poly.symbols()})
@@ -153,5 +156,5 @@ def chosen(expr: Expr, axis: str, value: str) -> Expr:
 
 
 def constructor(shape: Py | str, form: str, dtype: str, device: str) -> Py:
-    """``torch.zeros(shape, dtype=…, device=…)``."""
+    """``torch.zeros(2, 3, dtype=…, device=…)``."""
     return call(f"torch.{form}", shape, dtype=dtype, device=device)

@@ -10,7 +10,7 @@ from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.exprsrc import Expressions, chosen, first_select
 from frtspec.codegen.pysrc import Py, indented, number, pyrepr
 from frtspec.ir.expr import Cond, Each, Expr, Let, Ref, Scan, Stmt
-from frtspec.ir.walk import parts, reads
+from frtspec.ir.walk import parts
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,6 @@ class Body:
     optional    values that may be None, with what they exist for (``bias is add``) or None
     counted     index name -> Python expression of its range
     record      whether points are shown to ``record``
-    late        carried values that change only when their turn of the scan is over
     """
 
     structure: str
@@ -40,7 +39,6 @@ class Body:
     counted: Mapping[str, str] = field(default_factory=dict)
     record: bool = True
     variant_prefix: str = ""
-    late: frozenset[str] = frozenset()
 
     @property
     def names(self) -> dict[str, str]:
@@ -52,18 +50,27 @@ class Body:
 
     # ------------------------------------------------------------ blocks
 
-    def lines(self, stmts: Sequence[Stmt | Raw], present: frozenset[str] = frozenset()) -> list[str]:
-        """A block. ``present``: optional values known not to be None here."""
+    def lines(
+        self, stmts: Sequence[Stmt | Raw], present: frozenset[str] = frozenset()
+    ) -> list[str]:
+        """A block. ``present``: optional values known not to be None here.
+
+        Neighbours under one condition share an ``if``, those that choose by one variant
+        axis a ``match``.
+        """
         out: list[str] = []
-        for cond, group in groupby(stmts, key=_shared_condition):
+        for key, group in groupby(stmts, key=_shared):
             block = list(group)
-            if cond is None:
+            lets = [stmt for stmt in block if isinstance(stmt, Let)]
+            if key is None:
                 for stmt in block:
                     out += self._statement(stmt, present)
+            elif isinstance(key, str):
+                out += self._match(key, lets, present)
             else:
-                inner = [replace(s, when=None) for s in block if isinstance(s, Let)]
-                out.append(f"if {self._condition(cond)}:")
-                out += indented(self.lines(inner, present | condsrc.proves(cond)))
+                out.append(f"if {self._condition(key)}:")
+                inner = [replace(let, when=None) for let in lets]
+                out += indented(self.lines(inner, present | condsrc.proves(key)))
         return out
 
     def _statement(self, stmt: Stmt | Raw, present: frozenset[str]) -> list[str]:
@@ -94,21 +101,24 @@ class Body:
     # ------------------------------------------------------------ definitions
 
     def _define(self, let: Let, value: Expr, present: frozenset[str]) -> list[str]:
-        return self._needed(value, present) + self._assigned(let, value)
-
-    def _assigned(self, let: Let, value: Expr) -> list[str]:
         select = first_select(value)
-        if select is None:
-            return [self.assignment(let, self.source.emit(value))]
-        axis = select.axis
-        subject = f"{self.variant_prefix}{self.name(axis)}"
-        lines = [f"match {subject}:"]
+        if select is not None:
+            plain = replace(let, kind="let" if let.kind == "point" else let.kind)
+            return self._match(select.axis, [replace(plain, value=value)], present)
+        return [*self._needed(value, present), self.assignment(let, self.source.emit(value))]
+
+    def _match(self, axis: str, lets: Sequence[Let], present: frozenset[str]) -> list[str]:
+        """Some definitions for each value of a variant axis; equal arms are one."""
         by_body: dict[tuple[str, ...], list[str]] = {}
-        for name in self.variants[axis]:
-            body = tuple(self._assigned(let, chosen(value, axis, name)))
-            by_body.setdefault(body, []).append(name)
-        for body, names in by_body.items():
-            lines.append(f"    case {' | '.join(pyrepr(name) for name in names)}:")
+        for value in self.variants[axis]:
+            chosen_lets = [
+                replace(let, value=chosen(let.value, axis, value), when=None, otherwise=None)
+                for let in lets
+            ]
+            by_body.setdefault(tuple(self.lines(chosen_lets, present)), []).append(value)
+        lines = [f"match {self.variant_prefix}{self.name(axis)}:"]
+        for body, values in by_body.items():
+            lines.append(f"    case {' | '.join(pyrepr(value) for value in values)}:")
             lines += indented(body, 2)
         return lines
 
@@ -118,8 +128,6 @@ class Body:
             return f"{self.steps(let.name)}.append({value})"
         if let.index is not None:
             return f"{self.name(let.name)}.append({value})"
-        if let.name in self.late:
-            return f"next_{self.name(let.name)} = {value}"
         return f"{self.name(let.name)} = {value}"
 
     def _recorded(self, let: Let) -> list[str]:
@@ -169,25 +177,11 @@ class Body:
         for name, axis in scan.over:
             self.source.over[name] = f"{self.name(name)}_{step}"
             out.append(f"    {self.source.over[name]} = {self.name(name)}[{_at(axis, step)}]")
-        out += indented(self._step(scan, present))
-        axis = number(scan.over[0][1] if scan.over else 0)
+        out += indented(self.lines(scan.body, present))
+        stacked = number(scan.over[0][1] if scan.over else 0)
         for name in emitted:
-            out.append(f"{self.name(name)} = torch.stack({self.steps(name)}, dim={axis})")
+            out.append(f"{self.name(name)} = torch.stack({self.steps(name)}, dim={stacked})")
         return out
-
-    def _step(self, scan: Scan, present: frozenset[str]) -> list[str]:
-        """One turn. A carried value changes at the end of the turn where it is still read."""
-        late = {
-            stmt.name
-            for k, stmt in enumerate(scan.body)
-            if isinstance(stmt, Let) and stmt.kind == "next"
-            if any(stmt.name in reads(other) for other in scan.body[k + 1 :])
-        }
-        self.late = frozenset(late)
-        lines = self.lines(scan.body, present)
-        self.late = frozenset()
-        carried = [name for name, _ in scan.carries if name in late]
-        return lines + [f"{self.name(name)} = next_{self.name(name)}" for name in carried]
 
 
 def _at(axis: int, step: str) -> str:
@@ -197,8 +191,12 @@ def _at(axis: int, step: str) -> str:
     return ", ".join(["...", step] + [":"] * (-axis - 1))
 
 
-def _shared_condition(stmt: Stmt | Raw) -> Cond | None:
-    """The condition a statement can share with its neighbours in one ``if``."""
-    if isinstance(stmt, Let) and stmt.when is not None and stmt.otherwise is None:
+def _shared(stmt: Stmt | Raw) -> Cond | str | None:
+    """What a statement can share with its neighbours: the condition of an ``if``, or the
+    variant axis of a ``match``."""
+    if not isinstance(stmt, Let) or stmt.otherwise is not None:
+        return None
+    if stmt.when is not None:
         return stmt.when
-    return None
+    select = first_select(stmt.value)
+    return None if select is None or stmt.kind == "point" else select.axis

@@ -68,9 +68,7 @@ def _loop(structure: Structure) -> list[str]:
         local = ", ".join(names.values())
         target = f"({local},)" if len(names) == 1 else local
         lines.append(f"for {target} in product(*SPEC.variants.values()):")
-    body = [
-        f"if {condsrc.condition(cond, names)}:\n    continue" for cond in structure.excluded
-    ]
+    body = [f"if {condsrc.condition(cond, names)}:\n    continue" for cond in structure.excluded]
     pad = "    " if structure.variants else ""
     body += ["needed: list[str] = []", "free: list[str] = []"] if optional_items(structure) else []
     groups: dict[tuple[str, str], list[str]] = {}
@@ -110,7 +108,9 @@ def _fit(structure: Structure, widths: Sequence[int], rows: int) -> dict[str, in
     for candidate in islice(_candidates(symbols, folded, widths, rows), _TRIES):
         if _fits(structure, shapes, candidate):
             return candidate
-    raise Unsupported(f"gate cases for {structure.name}, whose sizes are hard to satisfy,", structure.origin.span)
+    raise Unsupported(
+        f"gate cases for {structure.name}, whose sizes are hard to satisfy,", structure.origin.span
+    )
 
 
 def _instances(structure: Structure) -> Iterator[Shape]:
@@ -152,5 +152,3 @@ def _fits(structure: Structure, shapes: Sequence[Shape], sizes: Mapping[str, int
         return min(axes, default=1) > 0 and all(rule.check(sizes) for rule in structure.requires)
     except DimError:
         return False
-
-

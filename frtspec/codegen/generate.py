@@ -13,7 +13,8 @@ from frtspec.codegen.homes import External
 from frtspec.codegen.manifest import Manifest, ManifestError
 from frtspec.codegen.plan import Plan, plan
 from frtspec.codegen.pyfmt import BLACK_VERSION, FormatterMissing
-from frtspec.codegen.write import Changes, Diff, apply, compare, merged_specs
+from frtspec.codegen.replace import replace_files
+from frtspec.codegen.write import Changes, Diff, compare, merged_specs
 from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
 from frtspec.diag.source import Span
 from frtspec.ir.decl import Program
@@ -76,16 +77,25 @@ def generate(
     if made.diagnostics:
         return GenReport(diagnostics=in_order(made.diagnostics))
     try:
-        changes = compare(root, shown, made.units, old, prune=only is None if prune is None else prune, full=full)
+        changes = compare(
+            root, shown, made.units, old, prune=only is None if prune is None else prune, full=full
+        )
         new = _manifest(package, made, changes, old)
-        _compare_manifest(root, shown, new, changes)
+        stale = _compare_manifest(root, shown, new, changes)
         if not check and not has_errors(changes.diagnostics):
-            apply(root, changes, new.text())
+            write = {**changes.write, mf.NAME: new.text()} if stale else changes.write
+            replace_files(root, write, changes.remove)
     except OSError as error:
         return GenReport(diagnostics=(_unwritable(shown, error),))
     except FormatterMissing as error:
         return GenReport(diagnostics=(_no_formatter(shown, error),))
     return _report(package, shown, changes, check)
+
+
+def problems(program: Program) -> tuple[Diagnostic, ...]:
+    """What stands against generating a checked program: constructs without a generator and
+    names that generated code cannot use. Renders and writes nothing."""
+    return in_order(plan(program, CATALOG_PACKAGE, None, None).diagnostics)
 
 
 def _manifest(package: str, made: Plan, changes: Changes, old: Manifest | None) -> Manifest:
@@ -100,10 +110,11 @@ def _manifest(package: str, made: Plan, changes: Changes, old: Manifest | None) 
     )
 
 
-def _compare_manifest(root: Path, shown: str, new: Manifest, changes: Changes) -> None:
+def _compare_manifest(root: Path, shown: str, new: Manifest, changes: Changes) -> bool:
+    """Whether the manifest itself has to be written."""
     path = root / mf.NAME
     on_disk = path.read_bytes() if path.is_file() else None
-    changes.manifest(shown, on_disk, new.text())
+    return changes.manifest(shown, on_disk, new.text())
 
 
 def _report(package: str, shown: str, changes: Changes, check: bool) -> GenReport:
@@ -114,7 +125,9 @@ def _report(package: str, shown: str, changes: Changes, check: bool) -> GenRepor
     if check:
         told = {d.span.path for d in diagnostics}
         diagnostics += [
-            _stale(f"{shown}/{diff.path}") for diff in changes.diffs if f"{shown}/{diff.path}" not in told
+            _stale(f"{shown}/{diff.path}")
+            for diff in changes.diffs
+            if f"{shown}/{diff.path}" not in told
         ]
     done = not check and not has_errors(diagnostics)
     return GenReport(

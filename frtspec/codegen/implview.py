@@ -69,7 +69,9 @@ class _Builder:
         methods = self.rungs.methods()
         fields = self.fields()
         build = self.build()
-        symbols = dimsrc.symbols([], [rule for rung, _ in self.rungs.rungs() for rule in rung.envelope])
+        symbols = dimsrc.symbols(
+            [], [rule for rung, _ in self.rungs.rungs() for rule in rung.envelope]
+        )
         if symbols:
             self.names.functions.add("dims")
         target = self.structure.name + (f".{impl.seam}" if impl.seam else "")
@@ -102,7 +104,9 @@ class _Builder:
         asked = axes_of(self.rungs.cut.body)
         asked |= {r.call.axis for r, _ in self.rungs.rungs() if r.call and r.call.axis}
         served = self.rungs.cut.served.axes
-        return [v.name for v in self.structure.variants if v.name in asked and len(served[v.name]) > 1]
+        return [
+            v.name for v in self.structure.variants if v.name in asked and len(served[v.name]) > 1
+        ]
 
     def params(self) -> list[str]:
         read = {name for stmt in self.rungs.cut.body for name in reads(stmt)}
@@ -141,16 +145,28 @@ class _Builder:
                 continue
             left = self.rungs.cut.served.condition(slot.when)
             given = Py(f"{slot.name} is None", COMPARE)
-            cond = given if isinstance(left, bool) else binary("and", condsrc.condition(left, {}), given)
-            text = f"{self.structure.name}: {condsrc.spoken(slot.when)}, so {slot.name} must be given"
+            cond = (
+                given
+                if isinstance(left, bool)
+                else binary("and", condsrc.condition(left, {}), given)
+            )
+            text = (
+                f"{self.structure.name}: {condsrc.spoken(slot.when)}, so {slot.name} must be given"
+            )
             lines += [f"if {cond}:", f"    raise ValueError({pyrepr(text)})"]
         return lines
 
     def pack(self, pack: Pack) -> list[str]:
         for name in pack.slots:
             if self.absent(self.slots[name]):
-                raise Unsupported(f"`pack {pack.name}` of `{name}`, which may be absent,", pack.span)
-        inner = pack.expr.args[0] if isinstance(pack.expr, Op) and pack.expr.op == "quantize" else pack.expr
+                raise Unsupported(
+                    f"`pack {pack.name}` of `{name}`, which may be absent,", pack.span
+                )
+        inner = (
+            pack.expr.args[0]
+            if isinstance(pack.expr, Op) and pack.expr.op == "quantize"
+            else pack.expr
+        )
         value = _PackExpressions({}, str).emit(inner)
         form = quantised(pack)
         if form is not None:
@@ -229,7 +245,11 @@ class _Builder:
         total = sum((row for row in rows if isinstance(row, Poly)), Poly.const(0))
         if index is not None:
             total = total.subs(
-                {s: Poly.symbol(f"sum({s.partition('[')[0]})") for s in total.symbols() if s.endswith(f"[{index}]")}
+                {
+                    s: Poly.symbol(f"sum({s.partition('[')[0]})")
+                    for s in total.symbols()
+                    if s.endswith(f"[{index}]")
+                }
             )
         return (total, *rest)
 
@@ -241,7 +261,12 @@ class _Builder:
         scales = [f"{scale.name} from {scale.point}" for scale in self.impl.scales]
         rows.append(("scales", [", ".join(scales)] if scales else []))
         rows.append(("numbers", [self.numbers()]))
-        rows.append(("rungs", [", ".join(_label(rung) for rung in self.impl.rungs)] if self.impl.rungs else []))
+        rows.append(
+            (
+                "rungs",
+                [", ".join(_label(rung) for rung in self.impl.rungs)] if self.impl.rungs else [],
+            )
+        )
         for band in self.impl.bands:
             end = f"..={band.hi}" if band.hi is not None else ".."
             labels = ", ".join(_label(rung) for rung in band.rungs)
@@ -317,7 +342,13 @@ class _Builder:
         return call("RungSpec", pyrepr(rung.kind), *(), **named).text
 
     def imports(self, methods: Sequence[Function], code: Sequence[str]) -> list[str]:
-        text = "\n".join([*code, *self.parameters(), *(line for m in methods for line in (*m.parameters, *m.body))])
+        text = "\n".join(
+            [
+                *code,
+                *self.parameters(),
+                *(line for m in methods for line in (*m.parameters, *m.body)),
+            ]
+        )
         lines: list[str] = []
         if re.search(r"\bSequence\b", text):
             lines += ["from collections.abc import Sequence", ""]
@@ -328,7 +359,9 @@ class _Builder:
             lines.append("from torch.nn import functional as nnf")
         lines.append("")
         if self.names.functions:
-            lines.append(f"from frtspec.dims import {', '.join(sorted_imports(self.names.functions))}")
+            lines.append(
+                f"from frtspec.dims import {', '.join(sorted_imports(self.names.functions))}"
+            )
         runtime = {"BoundImpl", "ImplSpec", "check_abi"}
         runtime |= {n for n in ("BandSpec", "RungSpec") if re.search(rf"\b{n}\(", text)}
         runtime |= {n for n in ("numerics", "ops") if re.search(rf"\b{n}\.", text)}
@@ -355,5 +388,3 @@ class _PackExpressions(Expressions):
 
 def _label(rung: Rung) -> str:
     return f"{rung.kind} {rung.package}@v{rung.version}" if rung.package else rung.kind
-
-

@@ -65,9 +65,7 @@ class Lowered(Emulation):
         lets = tuple(name for slot in pack.slots if (name := names[slot]) is not None)
         return _Joint(pack, point, lets, next(iter(loops)))
 
-    def _uses(
-        self, stmt: Stmt, pack: Pack
-    ) -> list[tuple[str, str | None, str | None, str | None]]:
+    def _uses(self, stmt: Stmt, pack: Pack) -> list[tuple[str, str | None, str | None, str | None]]:
         """Products with the pack's slots: (slot, scaled operand, the definition it is, loop)."""
         out = []
         loop = stmt.index if isinstance(stmt, Each) else None
@@ -141,7 +139,16 @@ class Lowered(Emulation):
         names = [n for n in joint.lets if out is not None and self.rounds_in_place(n)]
         span = joint.pack.span
         return [
-            Let("let", n, None, cast(out or "f32", Ref(n, "value", None, span)), None, None, True, span)
+            Let(
+                "let",
+                n,
+                None,
+                cast(out or "f32", Ref(n, "value", None, span)),
+                None,
+                None,
+                True,
+                span,
+            )
             for n in names
         ]
 
@@ -193,7 +200,9 @@ class Lowered(Emulation):
         if pack is None or not isinstance(right, Ref) or self._library(pack) is None or not point:
             return super().product(op)
         if op.op == "contract" or pack.transposed != (op.op == "matmul"):
-            raise Unsupported(f"`pack {pack.name}`, not stored out_in for a library product,", op.span)
+            raise Unsupported(
+                f"`pack {pack.name}`, not stored out_in for a library product,", op.span
+            )
         joint = next((j for j in self.joints if j.pack is pack), None)
         if joint is not None and joint.loop is not None:
             return Ref(self.products_name, "value", joint.loop, op.span)
@@ -222,7 +231,9 @@ class Lowered(Emulation):
 
     def _product_text(self, pack: Pack, point: str, dtype: str) -> str:
         scale = self.scales[point].name
-        return product_text(self.quantised_name(point), f"self.{pack.name}", scale, pack.name, dtype)
+        return product_text(
+            self.quantised_name(point), f"self.{pack.name}", scale, pack.name, dtype
+        )
 
 
 def product_text(codes: str, weight: str, scale: str, pack: str, dtype: str) -> str:

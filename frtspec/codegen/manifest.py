@@ -77,7 +77,7 @@ def read(path: Path) -> Manifest | None:
     """
     try:
         text = path.read_bytes().decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"it cannot be read: {error}") from error

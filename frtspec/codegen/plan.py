@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +12,7 @@ from frtspec.codegen.gateview import gate_view
 from frtspec.codegen.homes import Declaration, External, Homes, spec_key
 from frtspec.codegen.implview import impl_view
 from frtspec.codegen.manifest import SpecEntry
+from frtspec.codegen.namecheck import name_problems
 from frtspec.codegen.names import structure_module
 from frtspec.codegen.schemeview import scheme_view, schemes_view
 from frtspec.codegen.structview import structure_view
@@ -69,7 +70,7 @@ class _Planner:
     def plan(self) -> Plan:
         self.units: list[Unit] = []
         self.specs: dict[str, SpecEntry] = {}
-        self.diagnostics: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = list(name_problems(self.program))
         bindings = [b for b in self.program.bindings.values() if self._asked(b)]
         schemes, impls, structures = self._closure(bindings)
         for structure in structures:
@@ -108,9 +109,7 @@ class _Planner:
         impls = [i for i in program.impls.values() if self._asked(i) or id(i) in used]
         keys = {seat.structure for b in bound for g in b.groups for seat in g.seats}
         keys |= {impl.structure for impl in impls}
-        structures = [
-            s for key, s in program.structures.items() if self._asked(s) or key in keys
-        ]
+        structures = [s for key, s in program.structures.items() if self._asked(s) or key in keys]
         return schemes, impls, structures
 
     # ------------------------------------------------------------ one unit each
@@ -127,7 +126,7 @@ class _Planner:
         if self.homes.shared(structure) and all(self.homes.shared(impl) for impl in impls):
             return
         path = f"gates/{structure_module(structure)}.py"
-        sources = [structure, *impls]
+        sources: list[Declaration] = [structure, *impls]
         self._build(path, "gate.py.j2", sources, lambda: gate_view(structure, impls, self.homes))
 
     def _impl(self, impl: Impl) -> None:
@@ -180,9 +179,10 @@ class _Planner:
 
     # ------------------------------------------------------------ units
 
-    def _build(self, path: str, template: str, sources: Iterable[Declaration], view: object) -> None:
+    def _build(
+        self, path: str, template: str, sources: Iterable[Declaration], view: Callable[[], object]
+    ) -> None:
         """Add a unit, or report what has no generator."""
-        assert callable(view)
         try:
             built = view()
         except Unsupported as problem:
@@ -190,9 +190,7 @@ class _Planner:
             return
         self._add(path, template, built, sources)
 
-    def _add(
-        self, path: str, template: str, view: object, sources: Iterable[Declaration]
-    ) -> None:
+    def _add(self, path: str, template: str, view: object, sources: Iterable[Declaration]) -> None:
         keys = []
         for decl in sources:
             keys.append(spec_key(decl))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
+from collections.abc import Callable
+from functools import cache, partial
 
 from frtspec.codegen.pysrc import WIDTH
 
@@ -26,11 +29,19 @@ def format_python(text: str, name: str) -> str:
         ast.parse(text)
     except SyntaxError as error:
         raise GeneratedSyntaxError(f"{name}, line {error.lineno}: {error.msg}\n{text}") from error
+    return _formatter()(text)
+
+
+@cache
+def _formatter() -> Callable[[str], str]:
     try:
-        import black
+        version = importlib.metadata.version("black")
+        from black import Mode, format_str
+        from black.mode import TargetVersion
     except ImportError as error:
         raise FormatterMissing(f"black {BLACK_VERSION} is not installed") from error
-    if black.__version__ != BLACK_VERSION:
-        raise FormatterMissing(f"black {BLACK_VERSION} is needed, {black.__version__} is installed")
-    mode = black.Mode(line_length=WIDTH, target_versions={black.TargetVersion.PY311})
-    return black.format_str(text, mode=mode)
+    if version != BLACK_VERSION:
+        raise FormatterMissing(f"black {BLACK_VERSION} is needed, {version} is installed")
+    # Every Python that generated code runs on, named, so that nothing is guessed from the text.
+    targets = {TargetVersion[name] for name in ("PY311", "PY312", "PY313", "PY314")}
+    return partial(format_str, mode=Mode(line_length=WIDTH, target_versions=targets))

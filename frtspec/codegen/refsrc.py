@@ -9,10 +9,11 @@ from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.names import DTYPES, RESERVED, free
-from frtspec.codegen.pysrc import call, pyrepr
+from frtspec.codegen.pysrc import WIDTH, call, pyrepr, wrapped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
+from frtspec.diag.source import Span
 from frtspec.dims import Axis, Poly, Shape
 from frtspec.ir.decl import Port, Seam, Slot, Structure
 from frtspec.ir.expr import Each, Let, Scan, Stmt
@@ -80,7 +81,11 @@ class References:
             name="reference",
             parameters=tuple(self._reference_parameters()),
             returns=_returns([self._port_type(port) for port in outputs]),
-            doc=("Ground truth for the gates, in plain torch.", "", f"{shapes} -> {results}"),
+            doc=(
+                "Ground truth for the gates, in plain torch.",
+                "",
+                *wrapped(f"{shapes} -> {results}", width=WIDTH - 4),
+            ),
             body=tuple(sizes.lines() + lines),
         )
 
@@ -138,8 +143,14 @@ class References:
         structure = self.structure
         out = [f"{self.names.get(name, name)}: Tensor" for name in seam.sources]
         keywords = [self._tensor(slot) for slot in slots]
-        keywords += [variant_parameter(v.name, v.default) for v in structure.variants if v.name in seam.variants]
-        keywords += [param_parameter(p.name, p.default) for p in structure.params if p.name in seam.params]
+        keywords += [
+            variant_parameter(v.name, v.default)
+            for v in structure.variants
+            if v.name in seam.variants
+        ]
+        keywords += [
+            param_parameter(p.name, p.default) for p in structure.params if p.name in seam.params
+        ]
         keywords.append("record: ops.Record = ops.ignore")
         keywords += [_hook(other) for other in inner]
         return [*out, "*", *keywords]
@@ -159,7 +170,7 @@ class References:
     def _arguments(self, ports: Sequence[Port], slots: Sequence[Slot]) -> list[Argument]:
         """What a function takes, those that are always there first."""
         optional = self.optional()
-        values: list[Port | Slot] = [v for v in (*ports, *slots) if v.shape is not None]
+        values: list[Port | Slot] = [*ports, *slots]
         values.sort(key=lambda value: value.name in optional)
         return [
             Argument(value.name, value.shape, value.index is not None)
@@ -170,12 +181,13 @@ class References:
     def _body(self, arguments: Sequence[Argument]) -> tuple[Body, Sizes]:
         structure = self.structure
         known = {*self.names.values(), *(argument.name for argument in arguments), *RESERVED}
-        known |= {value.name for value in (*structure.slots, *structure.outputs)}
+        known |= {port.name for port in structure.outputs} | {s.name for s in structure.slots}
         sizes = Sizes(arguments, frozenset(known), structure.origin.span, self.names)
         repeated = {argument.name for argument in arguments if argument.repeated}
+        listed: list[Port | Slot] = [*structure.inputs, *structure.slots]
         counted = {
             value.index: f"len({value.name})"
-            for value in reversed((*structure.inputs, *structure.slots))
+            for value in reversed(listed)
             if value.index is not None and value.name in repeated
         }
         body = Body(
@@ -195,8 +207,8 @@ class References:
         structure = self.structure
         lines = self._known_variants([variant.name for variant in structure.variants])
         for index in structure.indexes:
-            lists = [v.name for v in (*structure.inputs, *structure.slots) if v.index == index.name]
-            for name in lists[:1]:
+            listed: list[Port | Slot] = [*structure.inputs, *structure.slots]
+            for name in [v.name for v in listed if v.index == index.name][:1]:
                 text = f"{structure.name} takes {index.lo} to {index.hi} of {name}, found "
                 lines.append(f"if not {index.lo} <= len({name}) <= {index.hi}:")
                 lines.append(f'    raise ValueError(f"{text}{{len({name})}}")')
@@ -243,7 +255,7 @@ class References:
                 raise Unsupported(f"a default for `{port.name}` without another input", port.span)
             dtype = DTYPES.get(port.dtype, f"{like}.dtype")
             shape = ", ".join(self._axis(axis, sizes, port) for axis in port.shape)
-            value = constructor(f"({shape},)", port.default, dtype, f"{like}.device")
+            value = constructor(shape, port.default, dtype, f"{like}.device")
             lines += [f"if {port.name} is None:", f"    {port.name} = {value}"]
         return lines
 
@@ -303,13 +315,13 @@ class References:
             and (len(other.body) < len(seam.body) or order[other.name] > order[seam.name])
         ]
 
-    def _contiguous(
-        self, seam: Seam, stmts: Sequence[Stmt], members: set[object], last: int
-    ) -> None:
+    def _contiguous(self, seam: Seam, stmts: Sequence[Stmt], members: set[Span], last: int) -> None:
         made = set(_defined_names(s for s in stmts if s.span in members))
         for stmt in stmts[:last]:
             if stmt.span not in members and made & reads(stmt):
-                raise Unsupported(f"the seam `{seam.name}`, whose values are read before its end", seam.span)
+                raise Unsupported(
+                    f"the seam `{seam.name}`, whose values are read before its end", seam.span
+                )
 
     def _shape(self, name: str) -> Shape:
         value = self.types.get(name)
@@ -362,7 +374,9 @@ def _outermost(seams: Sequence[Seam]) -> list[Seam]:
         if not crossing:
             out.append(seam)
         elif not any(members <= {stmt.span for stmt in o.body} for o in crossing):
-            raise Unsupported(f"seams that cross: `{seam.name}` and `{crossing[0].name}`", seam.span)
+            raise Unsupported(
+                f"seams that cross: `{seam.name}` and `{crossing[0].name}`", seam.span
+            )
     return out
 
 

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frtspec.codegen.arithmetic import Cut, Emulation, Line, cut_of
-from frtspec.codegen.exprsrc import Expressions
+from frtspec.codegen.exprsrc import Expressions, Lowering
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.formats import CASTS, QUANTISED
 from frtspec.codegen.lowered import Lowered, product_text
 from frtspec.codegen.names import RESERVED, free
-from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, number_text, pyrepr
+from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, pyrepr
 from frtspec.codegen.refsrc import Function, returned, shaped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
 from frtspec.dims import Shape
 from frtspec.ir.decl import Band, Impl, KernelArg, KernelCall, Rung, Structure
-from frtspec.ir.expr import Op, Ref
+from frtspec.ir.expr import Attr, Op, Ref
 from frtspec.ir.types import Tensor
 
 
@@ -113,7 +113,11 @@ class RungMethods:
 
     def _function(self, name: str, doc: str, body: Sequence[str]) -> Function:
         repeated = any(target in self.cut.repeated for target in self.cut.targets)
-        many = "tuple[Tensor, ...]" if repeated else f"tuple[{', '.join(['Tensor'] * len(self.cut.targets))}]"
+        many = (
+            "tuple[Tensor, ...]"
+            if repeated
+            else f"tuple[{', '.join(['Tensor'] * len(self.cut.targets))}]"
+        )
         returns = "Tensor" if len(self.cut.targets) == 1 and not repeated else many
         return Function(
             name=name,
@@ -208,7 +212,7 @@ class RungMethods:
         return alias.name if alias is not None else name
 
 
-def _lowerings(flow: Emulation) -> dict[str, object]:
+def _lowerings(flow: Emulation) -> dict[str, Lowering]:
     """Ops that only an impl's arithmetic has, as calls of the runtime's numerics."""
 
     def through_format(op: Op, args: list[Py]) -> Py:
@@ -221,12 +225,12 @@ def _lowerings(flow: Emulation) -> dict[str, object]:
         return Py(product_text(args[0].text, args[1].text, scale, pack, dtype), PRIMARY)
 
     def transpose(op: Op, args: list[Py]) -> Py:
-        pair = op.attr("pair", (-2, -1))
-        if isinstance(pair, tuple) and {*pair} == {-1, -2}:
-            return args[0].attr("mT" if not isinstance(op.args[0], Ref) else "T")
-        return args[0].method("transpose", *(number_text(int(str(p))) for p in pair or ()))
+        pair = [int(str(axis)) for axis in _items(op.attr("pair", (-2, -1)))]
+        if {*pair} == {-1, -2}:
+            return args[0].attr("T" if isinstance(op.args[0], Ref) else "mT")
+        return args[0].method("transpose", *map(str, pair))
 
-    extra: dict[str, object] = {
+    extra: dict[str, Lowering] = {
         "round_trip": through_format,
         "codes": through_format,
         "scaled_mm": scaled_mm,
@@ -242,10 +246,10 @@ def _native_layer_norm(op: Op, args: list[Py]) -> Py:
     if axes != (-1,):
         raise Unsupported("`native_layer_norm` over other axes than the last", op.span)
     x, eps, *affine = args
-    names = ("weight", "bias")
-    named = {name: value for name, value in zip(names, affine, strict=False)}
-    root = op.args[0]
-    while isinstance(root, Op) and root.op == "f32":
-        root = root.args[0]
-    size = x.text.removesuffix(".float()")
-    return call("nnf.layer_norm", x, f"{size}.shape[-1:]", **named, eps=eps)
+    named = dict(zip(("weight", "bias"), affine, strict=False))
+    size = Py(x.text.removesuffix(".float()"), x.level).attr("shape").item("-1:")
+    return call("nnf.layer_norm", x, size, **named, eps=eps)
+
+
+def _items(attr: Attr | None) -> tuple[object, ...]:
+    return attr if isinstance(attr, tuple) else ()

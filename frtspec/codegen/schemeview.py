@@ -101,7 +101,10 @@ def schemes_view(
 
     ``modules``: module of each scheme; ``homes``: the package that holds it.
     """
-    lines = ["from frtspec.runtime import " + ("SchemeSpec, require_digest" if assertions else "SchemeSpec")]
+    lines = [
+        "from frtspec.runtime import "
+        + ("SchemeSpec, require_digest" if assertions else "SchemeSpec")
+    ]
     grouped: dict[str, list[str]] = {}
     aliases = {name: free(module, suffix="_scheme") for name, module in modules.items()}
     for name, module in modules.items():

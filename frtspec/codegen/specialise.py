@@ -62,9 +62,7 @@ class Specialised:
             case AnyOf(conds=conds):
                 return self._joined(conds, AnyOf, stop=True)
 
-    def _joined(
-        self, conds: Iterable[Cond], kind: type[AllOf | AnyOf], stop: bool
-    ) -> Cond | bool:
+    def _joined(self, conds: Iterable[Cond], kind: type[AllOf | AnyOf], stop: bool) -> Cond | bool:
         left = [self.condition(cond) for cond in conds]
         if stop in left:
             return stop

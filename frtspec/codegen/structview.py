@@ -122,11 +122,16 @@ def _summary(structure: Structure, references: References) -> list[str]:
         )
 
     lines: list[str] = []
-    rows = (("inputs", structure.inputs), ("slots", structure.slots), ("outputs", structure.outputs))
+    rows = (
+        ("inputs", structure.inputs),
+        ("slots", structure.slots),
+        ("outputs", structure.outputs),
+    )
     for title, values in rows:
         if values:
             lines += wrapped(shown(values), f"    {title:<9}", " " * 13)
-    return lines + [""] + wrapped(_conventions(structure))
+    conventions = wrapped(_conventions(structure))
+    return [*lines, "", *conventions] if conventions else lines
 
 
 def _conventions(structure: Structure) -> str:
@@ -139,7 +144,9 @@ def _conventions(structure: Structure) -> str:
     )
     if folded:
         names = " and ".join(f"`{name}`" for name in folded)
-        said.append(f"{names} {'stands' if len(folded) == 1 else 'stand'} for any number of leading axes.")
+        said.append(
+            f"{names} {'stands' if len(folded) == 1 else 'stand'} for any number of leading axes."
+        )
     if any(slot.shape is not None and len(slot.shape) == 2 for slot in structure.slots):
         said.append("Weights are `in_out`: `x @ w`.")
     for index in structure.indexes:

@@ -1,17 +1,13 @@
-"""Writing generated files: compare, refuse, then replace the whole set or nothing.
+"""What a run would do to the tree, decided before anything is touched.
 
-Three promises hold here. A file that a person edited, or that is not ours, is never
-touched. A run either replaces every file that changed or leaves the tree as it was.
-A file whose text is unchanged keeps its modification time.
+A file that a person edited, or that is not ours, is never written or removed; a file
+whose text is unchanged is not written, so it keeps its modification time.
 """
 
 from __future__ import annotations
 
 import difflib
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -58,10 +54,12 @@ class Changes:
     diffs: list[Diff] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
-    def manifest(self, shown: str, on_disk: bytes | None, text: str) -> None:
+    def manifest(self, shown: str, on_disk: bytes | None, text: str) -> bool:
         """Note whether the manifest itself changes."""
-        if on_disk != text.encode():
-            self.diffs.append(_diff(shown, mf.NAME, on_disk, text))
+        if on_disk == text.encode():
+            return False
+        self.diffs.append(_diff(shown, mf.NAME, on_disk, text))
+        return True
 
 
 def compare(
@@ -118,9 +116,7 @@ def _compare_one(
         changes.diagnostics.append(_edited(shown, unit.path))
 
 
-def _plan_removal(
-    root: Path, shown: str, path: str, entry: FileEntry, changes: Changes
-) -> None:
+def _plan_removal(root: Path, shown: str, path: str, entry: FileEntry, changes: Changes) -> None:
     if _obstacle(root, path):
         return  # no longer a file of ours: not ours to remove
     file = root / path
@@ -174,94 +170,10 @@ def _diff(shown: str, path: str, old: bytes | None, new: str | None) -> Diff:
         fromfile="/dev/null" if old is None else f"{shown}/{path}",
         tofile="/dev/null" if new is None else f"{shown}/{path} (generated)",
     )
-    ended = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    ended = (
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
     return Diff(path, "".join(ended))
-
-
-# ---------------------------------------------------------------- replacing
-
-
-def apply(root: Path, changes: Changes, manifest_text: str) -> None:
-    """Write, then remove; on any failure put every file back and raise what happened.
-
-    New files are written in full beside the package first, so that nothing in the tree
-    changes before all of them are on the disk.
-    """
-    made = _make_folder(root)
-    texts = {**changes.write, mf.NAME: manifest_text}
-    if (root / mf.NAME).exists() and (root / mf.NAME).read_bytes() == manifest_text.encode():
-        del texts[mf.NAME]
-    if not texts and not changes.remove:
-        return
-    staging = Path(tempfile.mkdtemp(prefix=".frtspec-", dir=root.parent))
-    undo: list[Callable[[], object]] = [lambda folder=folder: folder.rmdir() for folder in made]
-    try:
-        for number, (path, text) in enumerate(texts.items()):
-            _write_new(staging / f"{number}.new", text)
-        for number, path in enumerate(texts):
-            _replace(root, path, staging, number, undo)
-        for number, path in enumerate(changes.remove, start=len(texts)):
-            _remove(root / path, staging / f"{number}.old", undo)
-    except BaseException:
-        for step in reversed(undo):
-            step()
-        raise
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-    _drop_empty_folders(root, changes.remove)
-
-
-def _make_folder(folder: Path) -> list[Path]:
-    """Create a folder and its parents; returns those created, outermost first."""
-    missing = []
-    at = folder
-    while not at.exists():
-        missing.append(at)
-        at = at.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing[::-1]
-
-
-def _write_new(path: Path, text: str) -> None:
-    with path.open("wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _replace(
-    root: Path, path: str, staging: Path, number: int, undo: list[Callable[[], object]]
-) -> None:
-    target = root / path
-    undo.extend(lambda folder=folder: folder.rmdir() for folder in _make_folder(target.parent))
-    if target.exists():
-        backup = staging / f"{number}.old"
-        _keep(target, backup)
-        undo.append(lambda: os.replace(backup, target))
-    else:
-        undo.append(lambda: target.unlink(missing_ok=True))
-    os.replace(staging / f"{number}.new", target)
-
-
-def _keep(file: Path, backup: Path) -> None:
-    """A second name for a file, or a copy where the file system has no hard links."""
-    try:
-        os.link(file, backup)
-    except OSError:
-        shutil.copy2(file, backup)
-
-
-def _remove(file: Path, backup: Path, undo: list[Callable[[], object]]) -> None:
-    os.replace(file, backup)
-    undo.append(lambda: os.replace(backup, file))
-
-
-def _drop_empty_folders(root: Path, removed: Iterable[str]) -> None:
-    for path in removed:
-        folder = (root / path).parent
-        while folder != root and folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-            folder = folder.parent
 
 
 def merged_specs(

@@ -128,7 +128,9 @@ class _Trial:
                 return self._result("not_applicable", f"{facts.name} serves {axis} {served} only")
         rung = self._rung()
         if rung is None:
-            return self._result("not_applicable", f"{facts.name} has no rung {self.rung} to run here")
+            return self._result(
+                "not_applicable", f"{facts.name} has no rung {self.rung} to run here"
+            )
         broken = [rule.text for rule in rung.envelope if not self._holds(rule.check)]
         if broken:
             return self._result("not_applicable", f"outside the envelope: {', '.join(broken)}")
@@ -223,7 +225,9 @@ class _Trial:
         """How many tensors a repeated value has; None for one that is not repeated."""
         for symbol in (s for axis in shape for s in axis.symbols()):
             if symbol.endswith("]"):
-                return sum(key.startswith(f"{symbol.partition('[')[0]}[") for key in self.case.sizes)
+                return sum(
+                    key.startswith(f"{symbol.partition('[')[0]}[") for key in self.case.sizes
+                )
         return None
 
     def _tensor(self, shape: Shape, dtype: torch.dtype, weights: bool) -> Tensor:
@@ -245,7 +249,9 @@ class _Trial:
         found: Mapping[str, float] | None = None,
         seam: Mapping[str, float] | None = None,
     ) -> Result:
-        return Result(self.impl.SPEC.name, self.rung, self.case, verdict, reason, found or {}, seam or {})
+        return Result(
+            self.impl.SPEC.name, self.rung, self.case, verdict, reason, found or {}, seam or {}
+        )
 
 
 def _on_rows(impl: BoundImpl, rung: RungSpec) -> Callable[..., Any]:

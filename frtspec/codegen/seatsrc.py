@@ -1,0 +1,269 @@
+"""One function per seat of a binding, and the loops that call them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from frtspec.codegen import configsrc
+from frtspec.codegen.configsrc import Scope
+from frtspec.codegen.names import free
+from frtspec.codegen.pysrc import Py, call, fstring, pyrepr, tuple_of
+from frtspec.ir.decl import (
+    BoundaryRef,
+    EachSeats,
+    Expect,
+    PlaceRef,
+    Seat,
+    Structure,
+    WeightView,
+)
+from frtspec.syntax import ast
+
+TAKEN = frozenset({"dims", "seats", "attach", "build", "HOST", "rt", "torch", "schemes", "config"})
+"""Names of a binding's module that no seat function may have."""
+
+LOCALS = frozenset({"at", "around", "config", "size", "found", "model"})
+"""Names that the functions of a binding's module use themselves."""
+
+
+@dataclass(frozen=True)
+class SeatView:
+    """One seat function: ``fields`` are the keyword arguments of ``rt.Seat``."""
+
+    name: str
+    parameters: tuple[str, ...]
+    doc: str
+    locals: tuple[str, ...]
+    fields: tuple[str, ...]
+
+
+class SeatSource:
+    """Builds the seat functions of one binding and the loops over them.
+
+    ``modules``: the name that each structure's module is imported under.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        structures: Mapping[tuple[str, int], Structure],
+        modules: Mapping[tuple[str, int], str],
+    ) -> None:
+        self.scope = scope
+        self.structures = structures
+        self.modules = modules
+        self.used = {*modules.values(), *TAKEN}
+
+    def build(self, groups: Sequence[EachSeats]) -> tuple[list[SeatView], list[str]]:
+        seats: list[SeatView] = []
+        loops: list[str] = []
+        for group in groups:
+            index = None if group.index is None else free(group.index, LOCALS)
+            scope = (
+                self.scope.with_name(group.index, Py(index))
+                if group.index and index
+                else self.scope
+            )
+            calls: list[str] = []
+            for seat in group.seats:
+                view = self._seat(seat, index, scope)
+                seats.append(view)
+                add = f"found.append({view.name}({', '.join(_bare(p) for p in view.parameters)}))"
+                calls += _guarded(seat.when, [add], scope)
+            loops += _loop(group, index, calls, self.scope, scope)
+        return seats, loops
+
+    def _seat(self, seat: Seat, index: str | None, scope: Scope) -> SeatView:
+        name = free(seat.name, self.used, "_seat")
+        self.used = {*self.used, name}
+        places = [f"at = {configsrc.path(seat.path, scope)}"]
+        fields = [
+            f"name={_seat_name(seat, index)}",
+            f"structure={self.modules[seat.structure]}.SPEC",
+            f"seam={pyrepr(seat.seam)}",
+            "path=at",
+            f"form={pyrepr(seat.form)}",
+            f"variants={_mapping(self._variants(seat, scope))}",
+            f"params={_mapping([(n, configsrc.value(e, scope)) for n, e in seat.params])}",
+            f"dims={_mapping([(n, configsrc.value(e, scope)) for n, e in seat.dims])}",
+            f"slots={_slots([*seat.slots, *seat.siblings], 'at', scope)}",
+            f"points={_mapping([(n, _place(p, 'at', scope)) for n, p in seat.points])}",
+        ]
+        if seat.boundary:
+            around, lines = _around(seat, scope)
+            places += lines
+            fields.append(f"boundary={_boundary(seat.boundary, around, scope)}")
+        if seat.siblings:
+            fields.append(f"siblings={_siblings(seat, scope)}")
+        if seat.expects:
+            rows = tuple_of([_expect(expect, scope) for expect in seat.expects])
+            fields.append(f"expects={rows}")
+        return SeatView(
+            name=name,
+            parameters=_parameters([*places, *fields], index),
+            doc=f"{target(seat)} at {seat.path.text}.",
+            locals=tuple(places),
+            fields=tuple(fields),
+        )
+
+    def _variants(self, seat: Seat, scope: Scope) -> list[tuple[str, Py]]:
+        """Every axis with its value; one the seat leaves out has the axis' default."""
+        chosen = dict(seat.variants)
+        out = []
+        for axis in self.structures[seat.structure].variants:
+            if axis.name in chosen:
+                out.append((axis.name, _variant(chosen[axis.name], scope)))
+            elif axis.default is not None:
+                out.append((axis.name, Py(pyrepr(axis.default))))
+        return out
+
+
+def target(seat: Seat) -> str:
+    """``decoder_ffn.mlp v1``"""
+    name, version = seat.structure
+    return f"{name}.{seat.seam} v{version}" if seat.seam else f"{name} v{version}"
+
+
+def _seat_name(seat: Seat, index: str | None) -> Py:
+    parts = (
+        [(False, f"{seat.name}["), (True, index), (False, "]")] if index else [(False, seat.name)]
+    )
+    return fstring(parts)
+
+
+def _parameters(lines: Sequence[str], index: str | None) -> tuple[str, ...]:
+    """Only what the body reads, in one fixed order."""
+    body = "\n".join(lines)
+    out = []
+    if "config." in body or "(config" in body:
+        out.append("config: Any")
+    if "size[" in body:
+        out.append("size: Mapping[str, int]")
+    if index:
+        out.append(f"{index}: int")
+    return tuple(out)
+
+
+def _bare(parameter: str) -> str:
+    return parameter.partition(":")[0]
+
+
+def _guarded(condition: ast.Expr | None, lines: list[str], scope: Scope) -> list[str]:
+    if condition is None:
+        return lines
+    return [f"if {configsrc.value(condition, scope)}:", *(f"    {line}" for line in lines)]
+
+
+def _loop(
+    group: EachSeats, index: str | None, calls: list[str], outer: Scope, inner: Scope
+) -> list[str]:
+    if index is None or group.lo is None or group.hi is None:
+        return calls
+    lo, hi = configsrc.value(group.lo, outer), configsrc.value(group.hi, outer)
+    stop = f"{hi} + 1" if group.inclusive else hi.text
+    span = stop if lo.text == "0" else f"{lo}, {stop}"
+    body = _guarded(group.where, calls, inner)
+    return [f"for {index} in range({span}):", *(f"    {line}" for line in body)]
+
+
+# ---------------------------------------------------------------- parts of a seat
+
+
+def _mapping(rows: Sequence[tuple[str, Py]]) -> str:
+    return "{" + ", ".join(f"{pyrepr(name)}: {text}" for name, text in rows) + "}"
+
+
+def _variant(expr: ast.Expr, scope: Scope) -> Py:
+    """A value of a variant axis: its name, or a choice by the host's config."""
+    match expr:
+        case ast.Name(id=name):
+            return Py(pyrepr(name))
+        case ast.Match():
+            return configsrc.choice(expr, scope, lambda arm: _variant(arm, scope))
+        case _:
+            return configsrc.value(expr, scope)
+
+
+def _slots(views: Sequence[WeightView], base: str, scope: Scope) -> str:
+    """``{"w": rt.Weight(…)}``; a repeated slot is a tuple in the order of its indexes."""
+    grouped: dict[str, list[WeightView]] = {}
+    for view in views:
+        grouped.setdefault(view.slot, []).append(view)
+    rows = []
+    for slot, members in grouped.items():
+        if members[0].index is None:
+            rows.append((slot, _weight(members[0], base, scope)))
+            continue
+        members.sort(key=lambda view: view.index or 0)
+        rows.append((slot, tuple_of([_weight(view, base, scope) for view in members])))
+    return _mapping(rows)
+
+
+def _weight(view: WeightView, base: str, scope: Scope) -> Py:
+    args: list[Py | str] = [
+        pyrepr(None) if view.path is None else configsrc.path(view.path, scope, base)
+    ]
+    if view.layout is not None:
+        args.append(pyrepr(view.layout))
+    named: dict[str, Py | str] = {}
+    if view.view != "param":
+        named["view"] = pyrepr(view.view)
+    if view.args:
+        named["args"] = pyrepr(view.args)
+    return call("rt.Weight", *args, **named)
+
+
+def _place(place: PlaceRef, base: str, scope: Scope) -> Py:
+    at = Py(base) if place.path is None else configsrc.path(place.path, scope, base)
+    match place.kind:
+        case "output":
+            return call("rt.OutputOf", at)
+        case "arg":
+            return call("rt.InputOf", at, pyrepr(place.arg))
+        case _:
+            return call("rt.InputOf", at)
+
+
+def _around(seat: Seat, scope: Scope) -> tuple[str, list[str]]:
+    """The name that holds the boundary's path, and the line that sets it."""
+    assert seat.boundary is not None
+    if seat.boundary.path is None or seat.boundary.path.text == seat.path.text:
+        return "at", []
+    return "around", [f"around = {configsrc.path(seat.boundary.path, scope)}"]
+
+
+def _boundary(boundary: BoundaryRef, base: str, scope: Scope) -> Py:
+    if boundary.none_reason is not None:
+        return call("rt.Boundary", none=pyrepr(boundary.none_reason))
+    named: dict[str, Py | str] = {"path": base}
+    for field, ports in (("inputs", boundary.inputs), ("outputs", boundary.outputs)):
+        if ports:
+            named[field] = _mapping([(name, _place(place, base, scope)) for name, place in ports])
+    if boundary.slots:
+        named["slots"] = _slots(boundary.slots, base, scope)
+    return call("rt.Boundary", *(), **named)
+
+
+def _siblings(seat: Seat, scope: Scope) -> Py:
+    """The modules that hold the first repeated slot, in order, and what to prove."""
+    first = seat.siblings[0].slot
+    views = sorted((v for v in seat.siblings if v.slot == first), key=lambda v: v.index or 0)
+    members = tuple_of([_module_path(view, scope) for view in views])
+    return call("rt.Siblings", members, prove=pyrepr(seat.prove))
+
+
+def _module_path(view: WeightView, scope: Scope) -> Py:
+    """The path of the module that owns a weight: the weight's path without its last name."""
+    assert view.path is not None
+    *lead, last = view.path.parts
+    kept = (last.text or "").rpartition(".")[0].removesuffix(".")
+    parts = (*lead, ast.PathPart(kept, None, last.span))
+    return configsrc.path(ast.HostPath(kept, parts, view.path.span), scope, "at")
+
+
+def _expect(expect: Expect, scope: Scope) -> Py:
+    args = [pyrepr(expect.fact), pyrepr(expect.values)]
+    if expect.of:
+        args.append(tuple_of([configsrc.path(path, scope, "at") for path in expect.of]).text)
+    return call("rt.Expect", *args)
