@@ -42,8 +42,9 @@ class Row:
         return self.kind, self.name, self.version or 0
 
     def __str__(self) -> str:
+        name = "" if self.name == self.kind else f" {self.name}"
         version = "" if self.version is None else f" version {self.version}"
-        return f"{self.kind} {self.name}{version}"
+        return f"{self.kind}{name}{version}"
 
 
 @dataclass(frozen=True)

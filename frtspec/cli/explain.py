@@ -8,6 +8,7 @@ import io
 import re
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 from frtspec.cli.common import OK, USAGE
@@ -116,6 +117,7 @@ def _indented(text: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    import textwrap
-
-    return "\n\n".join(textwrap.fill(part, 88) for part in text.split("\n\n"))
+    parts = text.split("\n\n")
+    return "\n\n".join(
+        textwrap.fill(part, 88, break_long_words=False, break_on_hyphens=False) for part in parts
+    )

@@ -61,17 +61,19 @@ def _format(
 
 
 def _unformatted(source: SourceFile, wanted: str) -> Diagnostic:
-    was, becomes = source.text.splitlines(), wanted.splitlines()
-    same = next(
-        (i for i, (a, b) in enumerate(zip(was, becomes)) if a != b), min(len(was), len(becomes))
-    )
-    start = source.line_starts[min(same, len(source.line_starts) - 1)]
-    line = becomes[same].strip() if same < len(becomes) else ""
+    """Placed at the first line that would change."""
+    was, becomes = source.text.split("\n"), wanted.split("\n")
+    pairs = enumerate(zip(was, becomes, strict=False))
+    number = next((i for i, (a, b) in pairs if a != b), min(len(was), len(becomes)))
+    line = was[number].rstrip("\r") if number < len(was) else ""
+    start = source.line_starts[min(number, len(source.line_starts) - 1)]
+    indent = len(line) - len(line.lstrip())
+    new = becomes[number].strip() if number < len(becomes) else ""
     return Diagnostic(
         "FRT0870",
         "not in the layout that `frtspec fmt` writes",
-        Span(source.path, start, start + len(was[same]) if same < len(was) else start),
-        notes=((None, f"this line becomes `{line}`" if line else "this line goes away"),),
+        Span(source.path, start + indent, start + len(line)),
+        notes=((None, f"this line becomes `{new}`" if new else "this line goes away"),),
         help="run `frtspec fmt`",
     )
 
