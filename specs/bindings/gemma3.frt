@@ -18,7 +18,11 @@ binding gemma3 {
   each i in 0..L {
     seat ffn : decoder_ffn.mlp version 1 at model.layers.{i}.mlp {
       dims { D = D, F = F }
-      variant activation = match config.hidden_activation { "gelu_pytorch_tanh" => gelu, "silu" => silu, else => refuse }
+      variant activation = match config.hidden_activation {
+        "gelu_pytorch_tanh" => gelu,
+        "silu" => silu,
+        else => refuse
+      }
       variant norm_weight_mode = offset
       variant norm_rounding = after_weight
       variant conditioning = none

@@ -41,7 +41,11 @@ binding llama {
 
     seat ffn : decoder_ffn.mlp version 1 at model.layers.{i}.mlp {
       dims { D = D, F = F }
-      variant activation = match config.hidden_act { "silu" => silu, "gelu_pytorch_tanh" => gelu, else => refuse }
+      variant activation = match config.hidden_act {
+        "silu" => silu,
+        "gelu_pytorch_tanh" => gelu,
+        else => refuse
+      }
       variant norm_weight_mode = direct
       variant norm_rounding = before_weight
       variant conditioning = none

@@ -17,8 +17,10 @@ impl fp8_static for decoder_ffn.mlp version 1 {
 
   rung hub "flashrt/flashrt-fp8-swiglu-ffn" version 1 {
     envelope { 512 <= D <= 16384, 1024 <= F <= 16384, D % 16 == 0, F % 16 == 0 }
-    call match activation { gelu => bf16_fp8_geglu_mlp_bf16, silu => bf16_fp8_swiglu_mlp_bf16 }
-         (bf16(x_after_norm), gate_up, down, in_s, gate_up.scale, hid_s, down.scale)
+    call match activation {
+      gelu => bf16_fp8_geglu_mlp_bf16,
+      silu => bf16_fp8_swiglu_mlp_bf16
+    } (bf16(x_after_norm), gate_up, down, in_s, gate_up.scale, hid_s, down.scale)
   }
   rung torch {
     envelope { D % 16 == 0, F % 16 == 0 }

@@ -80,7 +80,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="gemma3",
-    source_digest="e0fa422af08d2f535da1f5d65cb6ed73f4bd2c6a91be2b859d8cd46ef554c32d",
+    source_digest="748e792fa3f3f5422ad7fc3e8ceb9a48c89e10e7f1d23707bd4d349361bca1d6",
     contract_digest="859508f1d6a69de349bc4d54668f70bf1025d9035cd9fbfcfadbc90a503a5a31",
     package="transformers",
     versions=">=5.0,<6",

@@ -36,7 +36,7 @@ class DecoderFfnFp8Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="36f660109ac03c0ccac0a1bb399d916d541ec10fee8c333d3f995ad2d796ee3d",
+        source_digest="8d5c106fdb531be68443c1e3ae2a3d7b77c260b3189653882019e1c825818b22",
         contract_digest="1ef22cb60416fa39f55d53d50ab81d84b9aa95501fb8a3f055d78cf6650e625d",
         scales={"in_s": ("x_after_norm", "tensor"), "hid_s": ("act_after_mul", "tensor")},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},

@@ -31,7 +31,7 @@ class LinearProjFp8Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="cfcdcd13ba5e041d39debcae75a439d78b4c4a8ce5ac4e8c719fe2bf2d419c15",
+        source_digest="c8557c7feea00a641449e0f518c78786c86f13d78c5b32f4b6e60f825f5134f3",
         contract_digest="17d1314624714b2a1e68c8e910cc30b0e02b8c89600e78272e2e0073ac8cd8b7",
         scales={"in_s": ("x_in", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},

@@ -156,7 +156,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="llama",
-    source_digest="63f091e7c69a3965285d7e995de699838b51935b47e494ad64f9651a096a35a1",
+    source_digest="04148e2fff2ee5d8f0a9d923c548ebc2271eebb452f5ebd0c7b56c02c76f6dfa",
     contract_digest="faadf4949c074610b83d7ef08ced229064de9689720f2d2e241f7374380e1978",
     package="transformers",
     versions=">=5.0,<6",

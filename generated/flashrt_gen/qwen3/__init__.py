@@ -156,7 +156,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="qwen3",
-    source_digest="f5081c26d3314bc4bc6a1c994394509a2eecdd9768af2d2e6cbc1e29322761d3",
+    source_digest="4c3677137a7349be423f156c4d42c0ea10e080663d5cf6be3ea60ae3ea74ce60",
     contract_digest="e11d1c6ab2377ffc69791f7df120323df0cc638f1a9a5633935de2420d2c3e04",
     package="transformers",
     versions=">=5.0,<6",

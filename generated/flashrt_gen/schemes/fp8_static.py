@@ -16,7 +16,7 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static",
-    source_digest="f1545377dd506e8a25dcba38a816c57b1afb913c985aa5700b0d63b2dc2bd2ff",
+    source_digest="532a935edd4ecdef06e50e48d0d236c639d54e61468506251a47dfadd432f374",
     contract_digest="574c09db27760b35fd92b2e4f81bef2df0643f9525300514f2ee7bcf080dab0e",
     routes=(
         Route(

@@ -23,7 +23,7 @@ from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "74eec552470872b3788b9ec7aaa0aa682fffef3d58c65f8a8c13ff988e31156c"
+SOURCE_DIGEST = "0b359d577bea07b53ab0b81330cf6f926a6ce7edc5c023b54ef7a320644d6153"
 CONTRACT_DIGEST = "01d672b6b1cd587cc9719ac1e8b75e6e4c9b0bd1852c1438a25ba60b43e21015"
 
 M, D, F = dims("M", "D", "F")

@@ -30,16 +30,16 @@ structure decoder_ffn version 1 {
 
   reference {
     let h = rms_norm(f32(x), eps)
-    let h = f32(cast(h, x))             when norm_rounding is before_weight
+    let h = f32(cast(h, x))            when norm_rounding is before_weight
     let h = h * match norm_weight_mode { offset => 1 + f32(w_norm), direct => f32(w_norm) }
-    let h = h * (1 + f32(cond_scale))   when present cond_scale
-    let h = h + f32(cond_shift)         when present cond_shift
+    let h = h * (1 + f32(cond_scale))  when present cond_scale
+    let h = h + f32(cond_shift)        when present cond_shift
     point x_after_norm = cast(h, x)
     let g = x_after_norm @ w_gate
     let u = x_after_norm @ w_up
     point act_after_mul = match activation { gelu => gelu_tanh(g), silu => silu(g) } * u
     let o = act_after_mul @ w_down
-    let r = o * cond_gate               when present cond_gate otherwise o
+    let r = o * cond_gate              when present cond_gate otherwise o
     yield y = x + r
   }
 
