@@ -24,7 +24,8 @@ DTYPES = {
 
 
 def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
-    """Raises Refusal ``host.attached``, ``host.training`` or ``host.shared_module``."""
+    """Raises Refusal ``host.attached``, ``host.training``, ``host.hooks`` or
+    ``host.shared_module``."""
     check_free(seat, hosts)
     if seat.form not in ("swap", "siblings"):
         raise Refusal(
@@ -45,6 +46,19 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
                 "host.training",
                 f"{path} is in training mode ({', '.join(training)})",
                 fix="call model.eval() before attaching",
+                seat=seat.name,
+            )
+        hooked = [
+            f"{path}.{name}"
+            for name, part in host.named_modules()
+            if name and (part._forward_hooks or part._forward_pre_hooks)
+        ]
+        if hooked:
+            raise Refusal(
+                "host.hooks",
+                f"{', '.join(hooked)} has hooks, and the bound form would not call it",
+                fix="remove the hooks (those on the seat's own module may stay), or leave this "
+                "seat out",
                 seat=seat.name,
             )
         if len(parents[id(host)]) > 1:

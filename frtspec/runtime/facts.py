@@ -173,12 +173,12 @@ def norm_rounding_of(norm: nn.Module) -> str:
     A copy of the module with a random bfloat16 weight of its own is run, so the host's
     weights are not touched. Direct and offset weights (w, 1 + w) are both tried.
     """
-    shape = getattr(norm.weight, "shape", None)
-    if shape is None or len(shape) != 1:
+    weight = getattr(norm, "weight", None)
+    if not isinstance(weight, Tensor) or weight.dim() != 1:
         return f"{type(norm).__name__}, which has no weight of one axis"
-    generator, device = torch.Generator().manual_seed(0), norm.weight.device
-    x = torch.randn(64, shape[0], generator=generator).to(device, torch.bfloat16)
-    w = torch.rand(shape[0], generator=generator).to(device, torch.bfloat16)
+    generator, size = torch.Generator().manual_seed(0), weight.shape[0]
+    x = torch.randn(64, size, generator=generator).to(weight.device, torch.bfloat16)
+    w = torch.rand(size, generator=generator).to(weight.device, torch.bfloat16)
     try:
         found = first_tensor(_with_weight(norm, w).forward(x))
     except (RuntimeError, TypeError, ValueError) as error:

@@ -44,10 +44,10 @@ class Forms:
         out_dtype = self.contract.out_dtype(inputs[0])
         device_type = inputs[0].device.type
         if autocast_dtype(device_type) is None:
-            result = impl.run(*rows)
+            result = _run(impl, rows)
         else:
             with torch.autocast(device_type, enabled=False):
-                result = impl.run(*rows)
+                result = _run(impl, rows)
         lead = inputs[0].shape[:-1]
         if isinstance(result, Tensor):
             return _as_host(result, lead, out_dtype)
@@ -58,6 +58,15 @@ class Forms:
             if form.band.holds(rows):
                 return form
         return self.forms[-1]
+
+
+def _run(impl: BoundImpl, rows: tuple[Tensor, ...]) -> Any:
+    """On the device of the rows: torch's ops see to that themselves, kernels may not."""
+    device = rows[0].device
+    if impl.kernel is None or device.type != "cuda" or device.index == torch.cuda.current_device():
+        return impl.run(*rows)
+    with torch.cuda.device(device):
+        return impl.run(*rows)
 
 
 def _as_host(rows: Tensor, lead: torch.Size, dtype: torch.dtype) -> Tensor:

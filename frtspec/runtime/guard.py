@@ -84,6 +84,7 @@ class Guard:
         self.contract = contract
         self.hosts = dict(hosts)
         self.modules = tuple(module for host in hosts.values() for module in host.modules())
+        self.inner = tuple(m for m in self.modules if all(m is not h for h in hosts.values()))
         self.parameters = tuple(p for host in hosts.values() for p in host.parameters())
         self.links = tuple(link for path, host in hosts.items() for link in _links(path, host))
         self.stamps = tuple(stamp for path, host in hosts.items() for stamp in _stamps(path, host))
@@ -113,6 +114,8 @@ def _links(path: str, host: nn.Module) -> list[Link]:
     for name, module in host.named_modules(prefix=path):
         for entries in (module._modules, module._parameters):
             found += [Link(entries, key, held, f"{name}.{key}") for key, held in entries.items()]
+        own = module.__dict__
+        found.append(Link(own, "forward", own.get("forward"), f"{name}.forward"))
     return found
 
 
@@ -199,6 +202,15 @@ def _training(guard: Guard, inputs: tuple[Any, ...], extra: Sequence[str]) -> st
     return None
 
 
+def _hooks(guard: Guard, inputs: tuple[Any, ...], extra: Sequence[str]) -> str | None:
+    for module in guard.inner:
+        if module._forward_hooks or module._forward_pre_hooks:
+            return (
+                f"a {type(module).__name__} inside has hooks, and the bound form does not call it"
+            )
+    return None
+
+
 def _grad(guard: Guard, inputs: tuple[Any, ...], extra: Sequence[str]) -> str | None:
     if not torch.is_grad_enabled():
         return None
@@ -226,6 +238,7 @@ CHECKS: tuple[Check, ...] = (
     Check("width", _width),
     Check("rows", _rows, by_design=True),
     Check("training", _training),
+    Check("hooks", _hooks),
     Check("grad", _grad),
     Check("weights", _weights, traced=False),
 )

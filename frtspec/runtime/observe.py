@@ -74,7 +74,17 @@ class Observation:
         return float(self.statistic(seat, point).max())
 
     def statistic(self, seat: str, point: str) -> Tensor:
-        """The statistic of a point, reduced over samples: float64, [1] or [channels]."""
+        """The statistic of a point, reduced over samples: float64, [1] or [channels].
+
+        Raises Refusal ``calibration.not_measured`` for a point that nothing asked for.
+        """
+        if (seat, point) not in self._points:
+            raise Refusal(
+                "calibration.not_measured",
+                f"point {point} was not measured; measured: {', '.join(self.points(seat)) or 'none'}",
+                fix="the scheme must ask for every point that the impl scales by",
+                seat=seat,
+            )
         return percentile_of(self._points[seat, point].samples, self.percentile)
 
     def per_sample(self, seat: str, point: str) -> tuple[float, ...]:

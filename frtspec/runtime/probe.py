@@ -42,8 +42,10 @@ def probe(impl: BoundImpl, seat: Seat, inputs: tuple[Tensor, ...], k: int) -> st
     form = f"{impl.SPEC.name} on {impl.rung.label}"
     at = {"rows": inputs[0].shape[0]}
     found = _run(impl, inputs, seat.name, form, at)
+    wanted = found
     emulation = next((r for r in _all_rungs(impl) if r.kind == "emulate"), None)
-    wanted = found if emulation is None else _tensors(impl.on(emulation).run(*inputs))
+    if emulation is not None and emulation != impl.rung:
+        wanted = _tensors(impl.on(emulation).run(*inputs))
 
     def refuse(code: str, what: str) -> Refusal:
         fix = "another rung serves, or none; the package or the device lacks what this one needs"
@@ -62,6 +64,8 @@ def probe(impl: BoundImpl, seat: Seat, inputs: tuple[Tensor, ...], k: int) -> st
             f"the probe is {worst:.3g} away from the emulation (rel_l2), {allowed:.3g} is allowed "
             f"at K = {k}",
         )
+    if wanted is found:
+        return f"probed at {at['rows']} rows: finite"
     return f"probed at {at['rows']} rows: {worst:.2g} away from the emulation (rel_l2)"
 
 

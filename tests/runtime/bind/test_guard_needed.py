@@ -107,6 +107,12 @@ def dropout_on(model: nn.Module) -> Tensor:
         mlp(model).dropout.eval()
 
 
+@torch.no_grad()
+def steered(model: nn.Module) -> Tensor:
+    mlp(model).down_proj.register_forward_hook(lambda module, args, out: out * 2)
+    return mlp(model)(ROWS)
+
+
 def with_gradients(model: nn.Module) -> Tensor:
     return mlp(model)(ROWS)
 
@@ -186,6 +192,7 @@ SCENARIOS = {
     "width": Scenario(another_width, crop),
     "rows": Scenario(more_rows, options={"scheme": FOUR_ROWS, "rungs": ("torch",)}),
     "training": Scenario(dropout_on, host={"mlp_dropout": 0.9}),
+    "hooks": Scenario(steered),
     "grad": Scenario(with_gradients),
     "weights": Scenario(weights_edited),
 }
@@ -275,7 +282,26 @@ def edit(model: nn.Module) -> None:
         mlp(model).up_proj.weight.zero_()
 
 
-@pytest.mark.parametrize("change", [replace_weight, replace_child, add_bias, retype, edit])
+def patch_forward(model: nn.Module) -> None:
+    mlp(model).forward = lambda x: x
+
+
+def patch_inner_forward(model: nn.Module) -> None:
+    mlp(model).down_proj.forward = lambda x: x[..., :32]
+
+
+CHANGES = [
+    replace_weight,
+    replace_child,
+    add_bias,
+    retype,
+    edit,
+    patch_forward,
+    patch_inner_forward,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_every_way_to_change_a_weight_is_seen(change: Callable[[nn.Module], None]) -> None:
     model = tiny_decoder()
     attachment = swap.activate(model, bind(model, ["ffn[0]"]))

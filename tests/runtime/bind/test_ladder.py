@@ -358,6 +358,24 @@ def test_a_module_in_training_mode() -> None:
     assert found.code == "host.training" and "dropout" in found.what
 
 
+def test_a_hook_inside_the_module() -> None:
+    model = tiny_decoder()
+    model.layers[0].mlp.up_proj.register_forward_hook(lambda module, args, out: out)
+    found = refused_seat(model, seat_named(model, "ffn[0]"))
+    assert found.code == "host.hooks" and "layers.0.mlp.up_proj" in found.what
+
+
+def test_a_scale_that_the_scheme_does_not_measure() -> None:
+    model = tiny_decoder()
+    seat = seat_named(model, "ffn[0]")
+    stats = {"x_after_norm": ROUTE.stats["x_after_norm"]}
+    partial = replace(FP8_STATIC, routes=(replace(ROUTE, stats=stats),))
+    with pytest.raises(Refusal) as caught:
+        bind(model, seats=[seat], scheme=partial)
+    assert caught.value.code == "calibration.not_measured"
+    assert "act_after_mul" in caught.value.what
+
+
 def test_a_module_that_serves_at_two_places() -> None:
     model = tiny_decoder()
     model.layers[1].mlp = model.layers[0].mlp

@@ -61,6 +61,19 @@ def test_detach_gives_the_host_back_exactly_and_again_does_nothing() -> None:
     assert attachment.seats == ()
 
 
+def test_attach_again_after_detach() -> None:
+    model = tiny_decoder()
+    first = attach(model)
+    treated = run(model)
+    first.detach()
+    second = attach(model)
+    assert torch.equal(run(model), treated)
+    first.detach()
+    assert torch.equal(run(model), treated)
+    second.detach()
+    assert torch.equal(run(model), run(tiny_decoder()))
+
+
 def test_every_seat_is_in_place_while_attached() -> None:
     model = tiny_decoder()
     attachment = attach(model)
