@@ -12,6 +12,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -27,20 +28,26 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Sample:
-    """Wall times of one arm in seconds, in the order they were taken.
+    """Times of one arm in seconds, in the order they were taken: wall, and CPU of this
+    process and its children, which says more where other work shares the machine.
 
-    ``timed`` says what lies inside the timed region, ``target`` the median in
-    seconds that the arm should stay under, or None.
+    ``timed`` says what lies inside the timed region, ``target`` the median wall time
+    that the arm should stay under, or None.
     """
 
     name: str
     timed: str
     seconds: tuple[float, ...]
+    cpu: tuple[float, ...]
     target: float | None = None
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def cpu_median(self) -> float:
+        return statistics.median(self.cpu)
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -67,16 +74,27 @@ class Arm:
 
 def measure(arms: Sequence[Arm], *, rounds: int, warmup: int = 1) -> list[Sample]:
     """Time every arm ``rounds`` times, interleaved, after ``warmup`` untimed rounds."""
-    times: dict[str, list[float]] = {arm.name: [] for arm in arms}
+    wall: dict[str, list[float]] = {arm.name: [] for arm in arms}
+    cpu: dict[str, list[float]] = {arm.name: [] for arm in arms}
     for arm in list(arms) * warmup:
         arm.run()
     for number in range(rounds):
         for arm in arms if number % 2 == 0 else reversed(arms):
             gc.collect()  # so that no arm pays for what another left behind
-            start = time.perf_counter()
+            busy, start = _cpu_seconds(), time.perf_counter()
             arm.run()
-            times[arm.name].append(time.perf_counter() - start)
-    return [Sample(arm.name, arm.timed, tuple(times[arm.name]), arm.target) for arm in arms]
+            wall[arm.name].append(time.perf_counter() - start)
+            cpu[arm.name].append(_cpu_seconds() - busy)
+    return [
+        Sample(arm.name, arm.timed, tuple(wall[arm.name]), tuple(cpu[arm.name]), arm.target)
+        for arm in arms
+    ]
+
+
+def _cpu_seconds() -> float:
+    """User and system time of this process and of the children it has waited for."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(row.ru_utime + row.ru_stime for row in used)
 
 
 def run_fresh(*argv: str, cwd: Path = ROOT) -> None:
@@ -137,15 +155,18 @@ def _cpu() -> str:
 
 
 def table(samples: Sequence[Sample]) -> str:
-    """One row an arm: median, fastest, slowest, number of runs, target, verdict."""
+    """One row an arm: median, fastest and slowest wall time, median CPU time, number of
+    runs, target, verdict."""
     width = max(len(sample.name) for sample in samples)
-    lines = [f"{'':{width}}  {'median':>9} {'fastest':>9} {'slowest':>9} {'runs':>5} {'target':>9}"]
+    heads = f"{'median':>9} {'fastest':>9} {'slowest':>9} {'cpu':>9} {'runs':>5} {'target':>9}"
+    lines = [f"{'':{width}}  {heads}"]
     for sample in samples:
         low, high = sample.spread
         target = "-" if sample.target is None else f"< {sample.target:.2f} s"
         lines.append(
             f"{sample.name:{width}}  {_time(sample.median):>9} {_time(low):>9} {_time(high):>9} "
-            f"{len(sample.seconds):>5} {target:>9}  {sample.verdict}".rstrip(" -")
+            f"{_time(sample.cpu_median):>9} {len(sample.seconds):>5} {target:>9}  "
+            f"{sample.verdict}".rstrip(" -")
         )
     lines += ["", "timed:"]
     lines += [f"  {sample.name:{width}}  {sample.timed}" for sample in samples]

@@ -76,6 +76,6 @@ def test_the_readme_attaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "held_out": list(tokens[2:]),
         "prompt": tokens[0],
     }
-    exec(compile(snippet.text, "README.md", "exec"), names)
+    exec(compile(snippet.text, "README.md", "exec"), names)  # noqa: S102 - a page of our own
     assert not names["plan"].active
     assert (tmp_path / "receipt.json").is_file()
