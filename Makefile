@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
-PIP = -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Not compiled on installation: most of torch and transformers is never imported here.
+PIP = -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
 # torch first and pinned: a later resolution must not replace the build that was chosen.
 TORCH = torch==2.13.0
