@@ -23,10 +23,9 @@ RESERVED = ("match", "scan", "rows", "per", "present", "against", "input")
 
 _WORD_END = "(?![A-Za-z0-9_])"
 _INFIX = "is|and|or|when|otherwise|where|carry|updates|aliases|use|with"
-_WORD_AHEAD = rf"(?=[ \t]+(?!(?:{_INFIX}){_WORD_END})[A-Za-z_])"
 _MEANT_BY_WHAT_FOLLOWS = {
-    "NOT": rf"(?:(?=[ \t]*\()|{_WORD_AHEAD})",
-    "OVER_DIM": _WORD_AHEAD,
+    "NOT": rf"(?:(?=[ \t]*\()|(?=[ \t]+(?!(?:{_INFIX}){_WORD_END})[A-Za-z_]))",
+    "OVER_DIM": r"(?=[ \t]+[A-Za-z_][A-Za-z0-9_]*\s*[,)])",
     "EACH_ARG": r"(?=[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]*=>)",
 }
 

@@ -83,7 +83,7 @@ def find_repair(engine: Engine) -> Repair | None:
             count, reach = engine.progress(repair.cell, repair.at, LOOK)
             if reach <= engine.at and (back or count == 0 and repair.kind != "drop"):
                 continue
-            if count < MUST_READ:
+            if count < (1 if _is_clear(engine, repair) else MUST_READ):
                 drops_end = repair.kind == "drop" and repair.found.text == "}"
                 if drops_end or not _line_done(engine, reach):
                     continue
@@ -91,6 +91,11 @@ def find_repair(engine: Engine) -> Repair | None:
             if best is None or cost < best.cost:
                 best = replace(repair, cost=cost)
     return best
+
+
+def _is_clear(engine: Engine, repair: Repair) -> bool:
+    """Whether a repair needs no more proof: a word that is none, close to one that fits."""
+    return repair.kind in ("spell", "name") and repair.found.text not in engine.tables.starters
 
 
 def _line_done(engine: Engine, reach: int) -> bool:
@@ -186,7 +191,7 @@ def _respelt(engine: Engine, cell: Cell, found: Lexeme, accepted: list[str]) -> 
     """A misspelt keyword, or a keyword where a name is wanted."""
     marks = engine.tables.marks
     if found.text in RESERVED and "NAME" in accepted:
-        yield _put(engine, cell, found, "NAME", found.text, "name", 0.5, found.end, False)
+        yield _put(engine, cell, found, "NAME", found.text, "name", -0.5, found.end, False)
     words = {marks[t]: t for t in accepted if t in marks and marks[t][0].isalpha()}
     near = closest(found.text, words)
     if near is not None:
