@@ -205,7 +205,8 @@ def _docstring(toks: list[Tok], indent: int) -> list[Line]:
     if not rest and not text.endswith('"'):
         return [Line(indent, f'{head}"""{text}"""')]
     lines = [Line(indent, f'{head}"""{first}'), *(Line(indent, line) for line in rest)]
-    if rest and (head or all(line.startswith(" ") for line in rest if line)):
+    indented = first.startswith(" ") or all(line.startswith(" ") for line in rest if line)
+    if rest and (head or indented):
         lines = [Line(indent, f'{head}"""'), *(Line(indent, line) for line in (first, *rest))]
     return [*lines, Line(indent, '"""')]
 
