@@ -58,9 +58,15 @@ class Family:
 
 @torch.no_grad()
 def randomise(name: str, parameter: nn.Parameter) -> None:
-    """Matrices that keep the size of what they multiply, norms off their initial value."""
-    if parameter.dim() >= 2:
-        parameter.normal_(std=parameter[0].numel() ** -0.5)
+    """Matrices that keep the size of what they multiply, norms off their initial value.
+
+    What is added to the residual stream is smaller than the stream, as in a trained model.
+    """
+    if "embed_tokens" in name:
+        parameter.normal_()
+    elif parameter.dim() >= 2:
+        branch = 0.3 if name.endswith(("down_proj.weight", "o_proj.weight")) else 1.0
+        parameter.normal_(std=branch * parameter[0].numel() ** -0.5)
     elif "norm" in name and name.endswith("weight"):
         parameter.add_(torch.randn_like(parameter), alpha=0.3)
     else:
