@@ -22,11 +22,42 @@ def symbol_name(symbol: str) -> str:
     return symbol
 
 
-def poly(value: Poly, name: Callable[[str], str] = symbol_name, divide: str = "/") -> Py:
-    """A polynomial over names; ``divide`` is ``/`` for symbols, ``//`` for whole numbers."""
+def poly(value: Poly, name: Callable[[str], str] = symbol_name) -> Py:
+    """A polynomial over symbols: ``D * F``, ``(D + 1) / 2``."""
+    top, bottom = _fraction(value)
+    if bottom == _ONE:
+        return _sum(top, name)
+    whole = top.as_int()
+    if whole is not None and bottom.as_int() is not None:  # two plain numbers make a float
+        return binary("/", call("Poly.const", number(whole)), _sum(bottom, name))
+    return binary("/", _sum(top, name), _sum(bottom, name))
+
+
+def whole(value: Poly, name: Callable[[str], str]) -> Py:
+    """The same over whole numbers, with one exact division at the end: ``(d + 1) // 2``."""
+    top, bottom = _fraction(value)
+    return _sum(top, name) if bottom == _ONE else binary("//", _sum(top, name), _sum(bottom, name))
+
+
+_ONE = Poly.const(1)
+
+
+def _fraction(value: Poly) -> tuple[Poly, Poly]:
+    """Numerator and denominator, both without a division."""
+    below: dict[str, int] = {}
+    for monomial, _ in value.terms:
+        for symbol, power in monomial:
+            below[symbol] = max(below.get(symbol, 0), -power)
+    bottom = Poly.const(value.den)
+    for symbol, power in below.items():
+        bottom = bottom * Poly.symbol(symbol) ** power
+    return value * bottom, bottom
+
+
+def _sum(value: Poly, name: Callable[[str], str]) -> Py:
     total: Py | None = None
     for monomial, coefficient in value.terms:
-        term = _term(monomial, abs(coefficient), value.den, name, divide)
+        term = _product(monomial, abs(coefficient), name)
         if total is None:
             total = term if coefficient > 0 else negative(term)
         else:
@@ -34,32 +65,20 @@ def poly(value: Poly, name: Callable[[str], str] = symbol_name, divide: str = "/
     return total or number(0)
 
 
-def _term(
-    monomial: tuple[tuple[str, int], ...],
-    coefficient: int,
-    den: int,
-    name: Callable[[str], str],
-    divide: str,
+def _product(
+    monomial: tuple[tuple[str, int], ...], coefficient: int, name: Callable[[str], str]
 ) -> Py:
-    top = [_power(Py(name(s)), p) for s, p in monomial if p > 0]
-    below = [_power(Py(name(s)), -p) for s, p in monomial if p < 0]
-    if coefficient != 1 or not top:
-        top.insert(0, number(coefficient))
-    if den != 1:
-        below.insert(0, number(den))
-    product = _product(top)
-    return binary(divide, product, _product(below)) if below else product
-
-
-def _power(base: Py, power: int) -> Py:
-    return base if power == 1 else binary("**", base, number(power))
-
-
-def _product(factors: list[Py]) -> Py:
+    factors = [_power(Py(name(symbol)), power) for symbol, power in monomial]
+    if coefficient != 1 or not factors:
+        factors.insert(0, number(coefficient))
     out = factors[0]
     for factor in factors[1:]:
         out = binary("*", out, factor)
     return out
+
+
+def _power(base: Py, power: int) -> Py:
+    return base if power == 1 else binary("**", base, number(power))
 
 
 @dataclass
@@ -74,7 +93,7 @@ class DimNames:
 
     def axis(self, axis: Axis) -> Py:
         """``D``, ``rows(M)``, ``either(D / 2, D)``, ``any_axis()``."""
-        sizes = [poly(option) for option in axis.alternatives]
+        sizes = [self._size(option) for option in axis.alternatives]
         if isinstance(axis, Poly):
             return self._exactly(axis)
         if axis.rows:
@@ -91,7 +110,7 @@ class DimNames:
 
     def rule(self, rule: Constraint) -> Py:
         """``at_least(D * F, 1048576)``."""
-        return self._call(rule.kind, *(poly(arg) for arg in rule.args))
+        return self._call(rule.kind, *(self._size(arg) for arg in rule.args))
 
     def rules(self, rules: Iterable[Constraint]) -> Py:
         """A tuple of rules."""
@@ -102,9 +121,15 @@ class DimNames:
         # A bare number is no axis; as a polynomial it is one.
         constant = value.as_int()
         if constant is None:
-            return poly(value)
+            return self._size(value)
         self.functions.add("Poly")
         return call("Poly.const", number(constant))
+
+    def _size(self, value: Poly) -> Py:
+        source = poly(value)
+        if "Poly.const(" in source.text:
+            self.functions.add("Poly")
+        return source
 
     def _call(self, function: str, *args: Py, **keywords: Py) -> Py:
         self.functions.add(function)

@@ -50,7 +50,7 @@ class Expressions:
             case Const(value=value):
                 return number(value)
             case DimValue(poly=poly):
-                return dimsrc.poly(poly, self.sizes, "//")
+                return dimsrc.whole(poly, self.sizes)
             case Ref():
                 return self.ref(expr)
             case Op():

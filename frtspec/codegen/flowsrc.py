@@ -173,7 +173,7 @@ class Body:
             out += self._needed(start, present)
             out.append(f"{self.name(name)} = {self.source.emit(start)}")
         out += [f"{self.steps(name)}: list[Tensor] = []" for name in emitted]
-        out.append(f"for {step} in range({dimsrc.poly(scan.dim, self.source.sizes, '//')}):")
+        out.append(f"for {step} in range({dimsrc.whole(scan.dim, self.source.sizes)}):")
         for name, axis in scan.over:
             self.source.over[name] = f"{self.name(name)}_{step}"
             out.append(f"    {self.source.over[name]} = {self.name(name)}[{_at(axis, step)}]")

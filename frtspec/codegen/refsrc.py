@@ -262,7 +262,7 @@ class References:
     def _axis(self, axis: Axis, sizes: Sizes, port: Port) -> str:
         if not isinstance(axis, Poly):
             raise Unsupported(f"a default for `{port.name}`, whose shape is not exact", port.span)
-        return dimsrc.poly(axis, sizes, "//").text
+        return dimsrc.whole(axis, sizes).text
 
     # ------------------------------------------------------------ seams in a flow
 
