@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -157,7 +158,7 @@ class _Reader:
             return ()
         roots = []
         for item in value:
-            if "\0" in item or not (self.root / item).is_dir():
+            if not os.path.isdir(self.root / item):
                 self._report(
                     "FRT0854",
                     f"the spec root `{item}` is no folder",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from frtspec.config import Config, load_config
 from frtspec.diag.diagnostic import Diagnostic, has_errors
 from frtspec.diag.render import Format, render
-from frtspec.diag.source import SourceFile
+from frtspec.diag.source import SourceFile, Span
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -44,7 +44,11 @@ class Run:
 
 def begin() -> Run:
     """Reads the configuration that holds in the current folder."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        print("frtspec: error: the current folder is gone", file=sys.stderr)
+        raise SystemExit(USAGE) from None
     result = load_config(here)
     sources = {result.source.path: result.source} if result.source else {}
     return Run(here, result.config, sources, result.diagnostics)
@@ -91,6 +95,17 @@ def _colours(stream: object) -> bool:
     if isatty is None or not isatty():
         return False
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def refused(path: str, error: OSError) -> Diagnostic:
+    """The operating system would not read or write a file."""
+    reason = error.strerror or str(error)
+    return Diagnostic(
+        "FRT0863",
+        f"the system refused this file: {reason[:1].lower()}{reason[1:]}",
+        Span(path, 0, 0),
+        help="check what stands at this path, and its permissions",
+    )
 
 
 class Progress:

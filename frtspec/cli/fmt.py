@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from frtspec.cli.common import begin, conclude, counted, exit_code, progress, report
+from frtspec.cli.common import begin, conclude, counted, exit_code, progress, refused, report
 from frtspec.diag.diagnostic import Diagnostic, in_order
 from frtspec.diag.source import SourceFile, Span
 from frtspec.files import write_atomically
@@ -56,8 +56,11 @@ def _format(
     if check:
         found.append(_unformatted(source, result.text))
         return False
-    write_atomically(file.real, result.text.encode())
-    return True
+    try:
+        return write_atomically(file.real, result.text.encode())
+    except OSError as error:
+        found.append(refused(file.path, error))
+        return False
 
 
 def _unformatted(source: SourceFile, wanted: str) -> Diagnostic:

@@ -6,9 +6,19 @@ import argparse
 from pathlib import Path
 
 from frtspec import tomltext
-from frtspec.cli.common import FINDINGS, Run, begin, counted, exit_code, progress, report
+from frtspec.cli.common import (
+    FINDINGS,
+    OK,
+    Run,
+    begin,
+    counted,
+    exit_code,
+    progress,
+    refused,
+    report,
+)
 from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
-from frtspec.diag.source import NOWHERE, SourceFile, Span
+from frtspec.diag.source import NOWHERE, SourceFile
 from frtspec.files import write_atomically
 from frtspec.lock import LOCK_NAME, LockChange, compare, declared, read_lock, render_lock
 from frtspec.project import Loaded, load, select, shown
@@ -37,8 +47,16 @@ def run(options: argparse.Namespace) -> int:
     if has_errors(found):
         return FINDINGS
     for root, change in changes.items():
-        _conclude(root / LOCK_NAME, change, setup.here, write=not options.check)
-    return exit_code(found)
+        path = root / LOCK_NAME
+        try:
+            wrote = not options.check and write_atomically(path, render_lock(change.rows).encode())
+        except OSError as error:
+            report([refused(shown(path, setup.here), error)], sources)
+            return FINDINGS
+        state = f"{len(change.moved)} of them new or moved" if wrote else "up to date"
+        number = counted(len(change.rows), "declaration")
+        print(f"{shown(path, setup.here)}: {number}, {state}")
+    return OK
 
 
 def _change(root: Path, loaded: Loaded, setup: Run, sources: dict[str, SourceFile]) -> LockChange:
@@ -51,17 +69,10 @@ def _change(root: Path, loaded: Loaded, setup: Run, sources: dict[str, SourceFil
     try:
         source = tomltext.decode(name, path.read_bytes())
     except OSError as error:
-        problem = Diagnostic("FRT0861", f"not readable: {error}", Span(name, 0, 0))
-        return LockChange((), (), (problem,))
+        return LockChange((), (), (refused(name, error),))
     sources[name] = source
     rows, problems = read_lock(source)
     return LockChange((), (), problems) if problems else compare(now, rows, name)
-
-
-def _conclude(path: Path, change: LockChange, here: Path, *, write: bool) -> None:
-    wrote = write and write_atomically(path, render_lock(change.rows).encode())
-    state = f"{len(change.moved)} of them new or moved" if wrote else "up to date"
-    print(f"{shown(path, here)}: {counted(len(change.rows), 'declaration')}, {state}")
 
 
 def _nothing_here() -> Diagnostic:

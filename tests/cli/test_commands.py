@@ -189,6 +189,22 @@ def test_lock_of_specs_with_errors_writes_nothing(
     assert not (project / "specs" / "spec.lock").exists()
 
 
+def test_what_can_not_be_written_is_told(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*args: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.mkstemp", full)
+    spec = project / "specs" / "plain.frt"
+    spec.write_text(SCHEME.replace("  otherwise", " otherwise"))
+    for command in ("fmt", "lock"):
+        code, text = run(capsys, command)
+        assert code == FINDINGS
+        assert "error[FRT0863]: the system refused this file: no space left" in text
+    assert spec.read_text() == SCHEME.replace("  otherwise", " otherwise")
+
+
 def test_lock_needs_a_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

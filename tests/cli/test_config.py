@@ -94,6 +94,14 @@ def test_a_table_without_spec_roots_means_the_project(tmp_path: Path) -> None:
             "pyproject.toml:2:19 FRT0854 the spec root `gone` is no folder",
         ),
         (
+            f'[tool.frtspec]\nspecs = ["{"a" * 5000}"]\n',
+            f"pyproject.toml:2:10 FRT0854 the spec root `{'a' * 5000}` is no folder",
+        ),
+        (
+            '[tool.frtspec]\nspecs = ["a\\u0000b"]\n',
+            "pyproject.toml:2:1 FRT0854 the spec root `a\0b` is no folder",
+        ),
+        (
             '[tool.frtspec]\npackage = "flashrt_gen"\n',
             "pyproject.toml:2:11 FRT0855 `flashrt_gen` is installed with frtspec and can't be"
             + " extended",

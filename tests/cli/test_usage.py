@@ -16,6 +16,7 @@ from frtspec.cli.common import FAULT, FINDINGS, OK, USAGE
 from frtspec.cli.main import main
 
 SCHEME = 'frt 1\n\nscheme plain {\n  otherwise keep "this scheme changes nothing"\n}\n'
+ROOT = Path(__file__).parents[2]
 COMMANDS = ("check", "gen", "fmt", "lock", "explain", "demo")
 
 
@@ -157,16 +158,14 @@ def test_interruption_is_quiet(
 
 def test_a_closed_pipe_is_quiet() -> None:
     command = f"{sys.executable} -m frtspec explain | head -c 1"
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=Path(__file__).parents[2], capture_output=True, check=False
-    )
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
     assert done.stderr == b""
 
 
 @pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1", "tr_TR.UTF-8"])
 def test_output_does_not_depend_on_the_locale(here: Path, locale: str) -> None:
     put(here / "größe.frt", "frt 1\nlet ü = 規格\n")
-    env = {**os.environ, "LC_ALL": locale, "PYTHONPATH": str(Path(__file__).parents[2])}
+    env = {**os.environ, "LC_ALL": locale, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-X", "utf8=0", "-m", "frtspec", "check", "größe.frt"],
         cwd=here,
@@ -176,6 +175,33 @@ def test_output_does_not_depend_on_the_locale(here: Path, locale: str) -> None:
     )
     assert done.returncode == FINDINGS, done.stderr
     assert "let ü = 規格" in done.stdout.decode("utf-8")
+
+
+def test_the_current_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["check"]) == USAGE
+    assert capsys.readouterr().err == "frtspec: error: the current folder is gone\n"
+
+
+def test_output_does_not_depend_on_hashing(here: Path) -> None:
+    put(here / "a.frt", SCHEME.replace("plain", "none").replace("keep", "kep"))
+    put(here / "specs/b.frt", "frt 1\n\nscheme { x y z }\nbinding b { host }\n")
+    printed = {
+        subprocess.run(
+            [sys.executable, "-m", "frtspec", "check", "--format", "json", "a.frt", "specs"],
+            cwd=here,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=False,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(printed) == 1 and b"FRT" in printed.pop()
 
 
 def test_explain_lists_every_code(capsys: pytest.CaptureFixture[str]) -> None:

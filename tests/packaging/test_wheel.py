@@ -23,9 +23,9 @@ package = "my_kernels"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from this checkout in the current environment."""
+    """The wheel, built from the sdist of this checkout, in the current environment."""
     folder = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder)]
     done = subprocess.run([*build, str(ROOT)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (built,) = folder.glob("*.whl")
@@ -84,6 +84,19 @@ def test_check_and_explain_from_another_folder(installed: Path, tmp_path: Path) 
     assert "no findings" in frtspec(installed, tmp_path, "check", "bindings/qwen3.frt")
     assert "FRT0852" in frtspec(installed, tmp_path, "explain", "FRT0852")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_needs_no_host_and_no_kernel_client(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "for name in ('kernels', 'transformers', 'diffusers', 'black', 'lark'):\n"
+        "    sys.modules[name] = None\n"
+        "import flashrt_gen.qwen3, flashrt_gen.siglip\n"
+        "print(flashrt_gen.qwen3.__file__)\n"
+    )
+    done = python(installed, tmp_path, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(installed))
 
 
 def test_the_catalog_generates_what_is_installed(installed: Path, tmp_path: Path) -> None:

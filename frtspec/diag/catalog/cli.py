@@ -174,6 +174,17 @@ CODES: tuple[Code, ...] = (
         fix="Restore the released text, and declare the change as a new version beside it.",
     ),
     Code(
+        id="FRT0863",
+        title="file that the system refuses",
+        phase="tool",
+        summary="A file could not be read or written: something else stands at its path, or the "
+        "permissions do not allow it. It is as it was before.",
+        example=Example(
+            (("specs/schemes/plain.frt", _SCHEME), ("specs/spec.lock", None)), ("lock", "--check")
+        ),
+        fix="Move away what is in the way, or change the permissions.",
+    ),
+    Code(
         id="FRT0865",
         title="own specs without a package name",
         phase="tool",
