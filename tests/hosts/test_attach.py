@@ -14,7 +14,14 @@ from hosts import tiny
 from hosts.tiny import Family
 
 FAMILIES = pytest.mark.parametrize("family", tiny.FAMILIES, ids=lambda family: family.name)
-DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+F32, BF16 = torch.float32, torch.bfloat16
+CASES = [
+    *(pytest.param(family, F32, id=f"{family.name}-f32") for family in tiny.FAMILIES),
+    *(
+        pytest.param(family, BF16, id=f"{family.name}-bf16")
+        for family in (tiny.QWEN3, tiny.LLAMA, tiny.GEMMA3)
+    ),
+]
 
 
 def attach(family: Family, model: nn.Module, **more: Any) -> Plan:
@@ -22,7 +29,7 @@ def attach(family: Family, model: nn.Module, **more: Any) -> Plan:
     plan: Plan = family.generated().attach(
         model,
         lambda sample: model(**sample),
-        observations=adapted(model, family.samples(4)),
+        observations=adapted(model, family.samples(8)),
         held_out=adapted(model, family.samples(2, seed=9)),
         **options,
     )
@@ -54,12 +61,9 @@ def cosine(a: list[Tensor], b: list[Tensor]) -> float:
     return torch.nn.functional.cosine_similarity(left, right, dim=0).item()
 
 
-@FAMILIES
-@DTYPES
+@pytest.mark.parametrize(("family", "dtype"), CASES)
 def test_every_seat_binds_and_the_host_comes_back(family: Family, dtype: torch.dtype) -> None:
     model = family.model(dtype)
-    if family is tiny.SIGLIP and dtype is torch.bfloat16:
-        pytest.skip("the bf16 form is for hosts that keep their norms in float32")
     before, identities = outputs(family, model), modules(model)
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
@@ -128,3 +132,13 @@ def test_two_models_of_one_class_do_not_touch_each_other() -> None:
     assert all(map(torch.equal, outputs(tiny.LLAMA, other), before))
     plan.detach()
     assert all(map(torch.equal, outputs(tiny.LLAMA, attached), before))
+
+
+def test_siglip_in_bfloat16_is_refused_by_what_its_impl_admits() -> None:
+    model = tiny.SIGLIP.model(BF16)
+    before = outputs(tiny.SIGLIP, model)
+    plan = attach(tiny.SIGLIP, model)
+    assert not plan.bound
+    assert {record.code for record in plan.seats} == {"impl.dtype"}
+    assert "admits f32" in plan.seat("post").reason
+    assert all(map(torch.equal, outputs(tiny.SIGLIP, model), before))

@@ -62,8 +62,7 @@ def host(convention: Convention, dtype: torch.dtype) -> nn.Module:
     torch.manual_seed(2)
     config = getattr(transformers, f"{convention.kind}Config")(**SIZES)
     model = getattr(transformers, f"{convention.kind}ForCausalLM")(config)
-    for name, parameter in model.named_parameters():
-        tiny.randomise(name, parameter)
+    tiny.randomise(model)
     return model.to(dtype).eval()
 
 

@@ -43,8 +43,7 @@ class Family:
         """A new model with the same weights at every call."""
         torch.manual_seed(11)
         model = self.build()
-        for name, parameter in model.named_parameters():
-            randomise(name, parameter)
+        randomise(model)
         return model.to(dtype).eval()
 
     def samples(self, count: int, seed: int = 0) -> list[dict[str, Tensor]]:
@@ -57,20 +56,23 @@ class Family:
 
 
 @torch.no_grad()
-def randomise(name: str, parameter: nn.Parameter) -> None:
+def randomise(model: nn.Module) -> None:
     """Matrices that keep the size of what they multiply, norms off their initial value.
 
-    What is added to the residual stream is smaller than the stream, as in a trained model.
+    The residual stream starts at unit size and what is added to it is smaller, as in a
+    trained model.
     """
-    if "embed_tokens" in name:
-        parameter.normal_()
-    elif parameter.dim() >= 2:
-        branch = 0.3 if name.endswith(("down_proj.weight", "o_proj.weight")) else 1.0
-        parameter.normal_(std=branch * parameter[0].numel() ** -0.5)
-    elif "norm" in name and name.endswith("weight"):
-        parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    else:
-        parameter.normal_(std=0.1)
+    for name, parameter in model.named_parameters():
+        if "embed_tokens" in name:
+            scale = getattr(model.get_input_embeddings(), "scalar_embed_scale", 1.0)
+            parameter.normal_(std=1.0 / scale)
+        elif parameter.dim() >= 2:
+            branch = 0.3 if name.endswith(("down_proj.weight", "o_proj.weight")) else 1.0
+            parameter.normal_(std=branch * parameter[0].numel() ** -0.5)
+        elif "norm" in name and name.endswith("weight"):
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+        else:
+            parameter.normal_(std=0.1)
 
 
 def _tokens(generator: torch.Generator) -> dict[str, Tensor]:
