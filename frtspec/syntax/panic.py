@@ -31,12 +31,14 @@ class Dropped:
 class Place:
     """A position on the stack at which a member can be dropped.
 
-    opened  offsets of the braces above it that are open, inner ones first
+    braces  offsets of braces that are open, inner ones first; the first ``opened`` of them
+            are above it
     undone  closing braces above it whose block it lies in
     """
 
     cell: Cell
-    opened: tuple[int, ...]
+    braces: list[int]
+    opened: int
     undone: int
     top: bool
 
@@ -62,7 +64,7 @@ def panic(engine: Engine) -> Dropped:
             if place is not None:
                 _shift_error(engine, place.cell, begin, at)
                 at_once = at == begin
-                return Dropped(at_once, len(place.opened) > closed, place.undone > 0)
+                return Dropped(at_once, place.opened > closed, place.undone > 0)
             closed += found.text == "}"
         at = skip_trivia(text, found.end)
     drop_rest(engine)
@@ -80,7 +82,7 @@ def _places(engine: Engine) -> list[Place]:
             after = engine.after(cell, ERROR)
             if after is not None:
                 top = engine.after(after, "STRUCTURE") is not None
-                found.append(Place(cell, tuple(opened), pending, top))
+                found.append(Place(cell, opened, len(opened), pending, top))
         kind = getattr(cell[1], "kind", None)
         if kind == "RBRACE":
             pending += 1
@@ -106,7 +108,7 @@ def _resumption(
             fits = place.top
         elif place.undone:
             fits = is_word and found.start == begin and place.undone == 1 and not place.opened
-        elif len(place.opened) == closed:
+        elif place.opened == closed:
             fits = depth == 0
         else:
             fits = is_word and depth == 0 and _is_back(engine, place, closed, indent or 0)
@@ -118,9 +120,9 @@ def _resumption(
 def _is_back(engine: Engine, place: Place, closed: int, indent: int) -> bool:
     """Whether the indentation says that the blocks above ``place`` are over, though their
     braces are missing."""
-    if len(place.opened) < closed:
+    if place.opened < closed:
         return False
-    return indent <= line_indent(engine.text, place.opened[-1])
+    return indent <= line_indent(engine.text, place.braces[place.opened - 1])
 
 
 def _goes_on(engine: Engine, place: Place, found: Lexeme) -> bool:

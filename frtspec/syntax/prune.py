@@ -16,9 +16,15 @@ DEEPEST = 100
 LONGEST = 200
 """Operands and operators in one expression."""
 
+_EXPRESSIONS = frozenset(
+    ("expr", "paren", "tuple_", "call", "match", "field", "subscript", "present", "each_arg")
+)
+"""With the members, the rules in whose place an ``error`` can stand."""
+
 
 def prune(tree: Node, path: str, doubtful: Sequence[int]) -> list[Diagnostic]:
     """Replace such members by ``error`` nodes, in place; what was too deep is reported."""
+    members = tables().members
     for offset in doubtful:
         _cut_member(tree, offset)
     found = []
@@ -29,7 +35,8 @@ def prune(tree: Node, path: str, doubtful: Sequence[int]) -> list[Diagnostic]:
             if not isinstance(child, Node):
                 continue
             long = child.rule == "expr" and len(child.children) > LONGEST
-            if depth < DEEPEST and not long:
+            whole = child.rule in _EXPRESSIONS or child.rule in members
+            if not whole or depth < DEEPEST and not long:
                 waiting.append((child, depth + 1))
                 continue
             found.append(_too_much(path, child, long))
