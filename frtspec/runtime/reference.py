@@ -36,6 +36,15 @@ class Pair:
     contracted: bool
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """(reference, treated) over the full boundary and over the bare seam; None where the
+    host has no such boundary, or the seat no seam."""
+
+    full: tuple[Named, Named] | None = None
+    seam: tuple[Named, Named] | None = None
+
+
 class SeatReference:
     """The reference of one seat, holding the host's weights as views (in_out)."""
 
@@ -53,54 +62,89 @@ class SeatReference:
             return True
         return self.seat.boundary is not None and self.seat.boundary.none is None
 
-    def full(self, capture: SeatCapture, **hooks: Any) -> Named:
+    def full(self, capture: SeatCapture, seam: Rows | None = None, **hooks: Any) -> Named:
         """The structure over its full boundary: outputs by name.
 
-        ``hooks`` go to the reference: ``record=``, ``mlp_with=`` and the like.
+        ``seam`` runs in place of the seat's seam; ``hooks`` go to the reference.
         """
-        inputs = self._inputs(capture)
+        if self.seam is not None:
+            hooks[f"{self.seam.name}_with"] = seam
         structure = self.seat.structure
         result = structure.reference(
-            **inputs, **self.slots, **self.seat.variants, **self.seat.params, **hooks
+            **self._inputs(capture),
+            **self.slots,
+            **self.seat.variants,
+            **self.seat.params,
+            **hooks,
         )
         return named(structure.outputs, result)
 
-    def treated(self, capture: SeatCapture, run: Rows) -> Named:
-        """The same with ``run`` in place of what the seat replaces."""
-        if self.seam is not None:
-            return self.full(capture, **{f"{self.seam.name}_with": run})
-        inputs = self._inputs(capture)
-        return named(self.seat.structure.outputs, run(*inputs.values()))
-
-    def seam_inputs(self, capture: SeatCapture) -> tuple[Tensor, ...]:
-        """What the seat's impl takes of a captured call: the first of its tensors."""
-        count = len(self.seam.sources) if self.seam else len(self._required())
-        return capture.seat_inputs[:count]
-
-    def cut(self, capture: SeatCapture) -> Named:
-        """The seam alone, on the seat's own inputs: its targets by name."""
+    def cut(self, *sources: Tensor) -> Any:
+        """The seat's seam alone, from its sources."""
         assert self.seam is not None
         slots = {name: self.slots[name] for name in self.seam.slots if name in self.slots}
         variants = {name: self.seat.variants[name] for name in self.seam.variants}
         params = {name: self.seat.params[name] for name in self.seam.params}
-        result = self.seam.call(*self.seam_inputs(capture), **slots, **variants, **params)
-        return named(self.seam.targets, result)
+        return self.seam.call(*sources, **slots, **variants, **params)
+
+    def seat_inputs(self, capture: SeatCapture) -> tuple[Tensor, ...]:
+        """What the seat's impl takes of a captured call: the first of its tensors."""
+        count = len(self.seam.sources) if self.seam else len(self._required())
+        return capture.seat_inputs[:count]
+
+    # ------------------------------------------------------------ against the host
 
     def agreement(self, capture: SeatCapture) -> Iterator[Pair]:
-        """Every place of one captured call where host and reference can be compared."""
+        """Every place of one captured call where host and reference can be compared.
+
+        Around a seam the reference goes on from what the host gave there, so that each
+        part answers for itself.
+        """
+        structure = self.seat.structure
         if self.seam is None:
-            theirs = capture.outputs or self._returned(capture, self.seat.structure.outputs)
+            theirs = capture.outputs or self._returned(capture, structure.outputs)
             yield from _pairs(theirs, self.full(capture), self._has_matrix(self.slots))
             return
         theirs = self._returned(capture, self.seam.targets)
-        yield from _pairs(theirs, self.cut(capture), self._has_matrix(self.seam.slots))
+        mine = named(self.seam.targets, self.cut(*self.seat_inputs(capture)))
+        yield from _pairs(theirs, mine, self._has_matrix(self.seam.slots))
         if self.has_boundary:
             seen: Named = {}
-            mine = self.full(capture, record=seen.__setitem__)
-            before = [name for name in self.slots if name not in self.seam.slots]
-            theirs = dict(zip(self.seam.sources, self.seam_inputs(capture), strict=True))
-            yield from _pairs(theirs, seen, self._has_matrix(before))
-            yield from _pairs(capture.outputs, mine, True)
+            given = theirs[self.seam.targets[0]] if len(theirs) == 1 else tuple(theirs.values())
+            mine = self.full(capture, lambda *_: given, record=seen.__setitem__)
+            contracted = self._has_matrix([s for s in self.slots if s not in self.seam.slots])
+            theirs = dict(zip(self.seam.sources, self.seat_inputs(capture), strict=True))
+            yield from _pairs(theirs, seen, contracted)
+            yield from _pairs(capture.outputs, mine, contracted)
+
+    # ------------------------------------------------------------ against an impl
+
+    def against(self, capture: SeatCapture, run: Rows) -> Comparison:
+        """One captured call with the seat's own arithmetic and with ``run`` in its place."""
+        if self.seam is None:
+            treated = named(self.seat.structure.outputs, run(*self._inputs(capture).values()))
+            return Comparison(full=(self.full(capture), treated))
+        if not self.has_boundary:
+            sources = self.seat_inputs(capture)
+            return Comparison(
+                seam=(self._targets(self.cut(*sources)), self._targets(run(*sources)))
+            )
+        bare: list[Named] = []
+
+        def kept(call: Rows) -> Rows:
+            def seam(*sources: Tensor) -> Any:
+                result = call(*sources)
+                bare.append(self._targets(result))
+                return result
+
+            return seam
+
+        full = self.full(capture, kept(self.cut)), self.full(capture, kept(run))
+        return Comparison(full, (bare[0], bare[1]))
+
+    def _targets(self, result: Any) -> Named:
+        assert self.seam is not None
+        return named(self.seam.targets, result)
 
     def _returned(self, capture: SeatCapture, names: Sequence[str]) -> Named:
         """What the seat's module gave back; of several values, the first is the output."""
@@ -117,7 +161,7 @@ class SeatReference:
     def _inputs(self, capture: SeatCapture) -> Named:
         if capture.inputs:
             return dict(capture.inputs)
-        return dict(zip(self._required(), self.seam_inputs(capture), strict=True))
+        return dict(zip(self._required(), self.seat_inputs(capture), strict=True))
 
     def _required(self) -> list[str]:
         structure = self.seat.structure

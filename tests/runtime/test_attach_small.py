@@ -582,8 +582,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize("place", STEPS, ids=lambda p: p[1])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_at_any_step_passes_and_leaves_the_host_as_it_was(place, error, monkeypatch):
+def test_an_interrupt_at_any_step_passes_and_leaves_the_host_as_it_was(place, monkeypatch):
     where, name = place
     real = getattr(where, name)
     model = small.tiny_decoder()
@@ -594,13 +593,13 @@ def test_an_interrupt_at_any_step_passes_and_leaves_the_host_as_it_was(place, er
 
         def interrupted(*args, at=at, calls=calls, **kwargs):
             if next(calls) == at:
-                raise error
+                raise KeyboardInterrupt
             return real(*args, **kwargs)
 
         monkeypatch.setattr(where, name, interrupted)
         try:
             plan = attach(model)
-        except error:
+        except KeyboardInterrupt:
             pass
         else:
             assert at > 0, f"{name} was never reached"
