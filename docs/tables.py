@@ -24,7 +24,7 @@ from frtspec.ir.types import DTYPES
 from frtspec.syntax.grammar import RESERVED, grammar_text
 
 DOCS = Path(__file__).resolve().parent
-PAGES = ("language.md", "runtime.md", "errors.md")
+PAGES = ("commands.md", "language.md", "runtime.md", "errors.md")
 _TABLE = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _KEYWORD = re.compile(r'(?<!/)"([a-z][a-z_0-9]*)"')
 
@@ -131,6 +131,28 @@ def unsupported() -> str:
     return "\n".join(f"- {row.what}" for row in MISSING)
 
 
+# ---------------------------------------------------------------- commands
+
+
+def commands() -> str:
+    """Every command with its options, from the parsers."""
+    from frtspec.cli.main import _parser
+    from frtspec.live.demo import _parser as demo_parser
+
+    (subparsers,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    summaries = {choice.dest: choice.help or "" for choice in subparsers._choices_actions}
+    parsers = {**subparsers.choices, "demo": demo_parser()}
+    rows = []
+    for name, summary in summaries.items():
+        options = [
+            code(action.option_strings[-1] + (f" {action.metavar}" if action.metavar else ""))
+            for action in parsers[name]._actions
+            if action.option_strings and action.dest != "help"
+        ]
+        rows.append((code(name), summary, ", ".join(options)))
+    return grid(("command", "does", "options"), rows)
+
+
 # ---------------------------------------------------------------- the runtime
 
 
@@ -190,6 +212,7 @@ CHECK_DOCS = {
     "width": "the last axis has the bound width",
     "rows": "the row count lies in a band of the impl",
     "training": "no replaced module is in training mode",
+    "hooks": "no hook sits on a module inside, which the bound form would not call",
     "grad": "no gradient is recorded",
     "weights": "the packed weights are the same objects, unchanged",
 }
@@ -256,6 +279,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "views": views,
     "facts": facts,
     "unsupported": unsupported,
+    "commands": commands,
     "options": options,
     "checks": checks,
     "bands": bands,

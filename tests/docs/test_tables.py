@@ -59,3 +59,13 @@ def test_keywords_are_those_of_the_grammar() -> None:
     assert not set(listed) & set(RESERVED)
     assert "match  scan  rows  per  present  against  input" in (DOCS / "language.md").read_text()
     assert len(RESERVED) == 7
+
+
+def test_figures_in_the_prose() -> None:
+    from frtspec.config import KEYS
+    from frtspec.runtime.ledger import IN_A_ROW
+
+    runtime = (DOCS / "runtime.md").read_text()
+    assert f"After {IN_A_ROW} fallbacks in a row" in runtime
+    settings = (DOCS / "commands.md").read_text().partition("```toml")[2].partition("```")[0]
+    assert re.findall(r"^(\w+) =", settings, re.MULTILINE) == list(KEYS)
