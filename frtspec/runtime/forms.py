@@ -53,6 +53,11 @@ class Forms:
             return _as_host(result, lead, out_dtype)
         return tuple([_as_host(item, lead, out_dtype) for item in result])
 
+    def member(self, position: int) -> Forms:
+        """The forms of one sibling on its own; its result is a tuple of one."""
+        mine = tuple(Form(form.band, form.impl.member(position)) for form in self.forms)
+        return Forms(self.contract, mine)
+
     def _form_for(self, rows: int) -> Form:
         for form in self.forms:
             if form.band.holds(rows):

@@ -59,6 +59,27 @@ class BoundImpl(nn.Module):
         view.rung, view.kernel = rung, kernel
         return view
 
+    def member(self, position: int) -> Self:
+        """This impl for one member of a repeated output: a view that copies nothing.
+
+        Packs that hold the members' rows one after the other say so in ``<pack>_rows``
+        (rows of each member); the view sees its own rows of them, and ``run`` returns a
+        tuple of one.
+        """
+        view = type(self).__new__(type(self))
+        view.__dict__.update(self.__dict__, _buffers=dict(self._buffers))
+        for name, buffer in self._buffers.items():
+            rows = self.__dict__.get(f"{name}_rows")
+            if buffer is None or not rows:
+                continue
+            view.__dict__[f"{name}_rows"] = [rows[position]]
+            for own in (name, f"{name}_scale"):
+                held = self._buffers.get(own)
+                if held is not None and held.shape[0] == sum(rows):
+                    start = sum(rows[:position])
+                    view._buffers[own] = held[start : start + rows[position]]
+        return view
+
     def run(self, *inputs: Tensor) -> Any:
         """Run the bound rung on rows."""
         if self.rung is None:

@@ -26,7 +26,7 @@ from frtspec.runtime.host import SlotValue, seat_modules, seat_weights, solved_d
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.ledger import Counter
 from frtspec.runtime.observe import Observation
-from frtspec.runtime.probe import probe, probe_inputs
+from frtspec.runtime.probe import distance, probe, probe_inputs
 from frtspec.runtime.seatmodule import SeatModule
 from frtspec.runtime.siblings import SiblingModule, Stash
 from frtspec.runtime.spec import BandSpec, Route, RungSpec, Seat
@@ -101,7 +101,11 @@ def bind_seat(
     (widths,) = form.widths
     bands = tuple(item.band for item in forms)
     contract = Contract(widths, device, dict(form.out_dtypes), bands)
-    return _bound(seat, hosts, Forms(contract, forms), tuple(climb.trail), on_guard_fail)
+    whole = Forms(contract, forms)
+    alone: list[Forms | None] = [None] * len(hosts)
+    if seat.siblings is not None:
+        alone = _alone(whole, len(hosts), probe_inputs(seat, observation, bands[0], device))
+    return _bound(seat, hosts, whole, alone, tuple(climb.trail), on_guard_fail)
 
 
 def _check_options(rungs: Sequence[str] | None, on_guard_fail: str) -> None:
@@ -153,6 +157,7 @@ def _bound(
     seat: Seat,
     hosts: Mapping[str, nn.Module],
     forms: Forms,
+    alone: Sequence[Forms | None],
     trail: tuple[TrailRow, ...],
     on_guard_fail: str,
 ) -> BoundSeat:
@@ -166,8 +171,30 @@ def _bound(
         if seat.siblings is None:
             modules[path] = SeatModule(host, forms, guard, counter)
         else:
-            modules[path] = SiblingModule(host, forms, guard, counter, member=member, stash=stash)
+            modules[path] = SiblingModule(
+                host, forms, guard, counter, member=member, alone=alone[member], stash=stash
+            )
     return BoundSeat(seat, impl, impl.rung, trail, modules, forms, guard, counter, impl.bytes())
+
+
+def _alone(whole: Forms, members: int, inputs: tuple[Tensor, ...]) -> list[Forms | None]:
+    """Each sibling's forms on its own, where they give what the whole gives; None where
+    its part of the pack is not known or does not run by itself."""
+    wanted = whole(*inputs)
+    found: list[Forms | None] = []
+    for position in range(members):
+        alone = whole.member(position)
+        try:
+            (mine,) = alone(*inputs)
+        except torch.AcceleratorError:
+            raise
+        except (RuntimeError, ValueError, IndexError):
+            found.append(None)
+            continue
+        theirs = wanted[position]
+        close = mine.shape == theirs.shape and distance(mine, theirs) <= 2.0**-6
+        found.append(alone if close else None)
+    return found
 
 
 # ---------------------------------------------------------------- the ladder

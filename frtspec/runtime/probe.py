@@ -56,7 +56,7 @@ def probe(impl: BoundImpl, seat: Seat, inputs: tuple[Tensor, ...], k: int) -> st
         raise refuse("rung.shape", f"the probe gave {shapes}, the emulation gives {expected}")
     if not all(bool(t.isfinite().all()) for t in found):
         raise refuse("rung.not_finite", "the probe gave a NaN or an Inf")
-    worst = max(_distance(mine, theirs) for mine, theirs in zip(found, wanted, strict=True))
+    worst = max(distance(mine, theirs) for mine, theirs in zip(found, wanted, strict=True))
     allowed = tolerance(k)
     if not worst <= allowed:
         raise refuse(
@@ -105,7 +105,7 @@ def _tensors(result: Any) -> tuple[Tensor, ...]:
     return (result,) if isinstance(result, Tensor) else tuple(result)
 
 
-def _distance(found: Tensor, wanted: Tensor) -> float:
+def distance(found: Tensor, wanted: Tensor) -> float:
     """rel_l2 over all rows, or of the worst row if that is larger (a row that is small
     beside the others counts by their size)."""
     error, size = (found.double() - wanted.double()), wanted.double()

@@ -2,7 +2,8 @@
 
 The first member called computes every member's output; the others take theirs, but
 only for the identical input tensor in the same version, and on the same thread. A
-trace can't hold such an identity, so a traced member computes for itself.
+trace can't hold such an identity, so a traced member computes for itself, with its own
+rows of the pack.
 """
 
 from __future__ import annotations
@@ -67,10 +68,13 @@ class SiblingModule(SeatModule):
         counter: Counter,
         *,
         member: int,
+        alone: Forms | None,
         stash: Stash,
     ) -> None:
+        """``alone`` computes just this member (a tuple of one); None: only the whole can."""
         super().__init__(host, forms, guard, counter)
         self.__dict__["_frt_member"] = member
+        self.__dict__["_frt_alone"] = alone
         self.__dict__["_frt_stash"] = stash
 
     def _run(self, inputs: tuple[Any, ...]) -> Any:
@@ -83,4 +87,6 @@ class SiblingModule(SeatModule):
         return mine
 
     def _run_traced(self, inputs: tuple[Any, ...]) -> Any:
-        return self._frt.forms(*inputs)[self._frt_member]
+        if self._frt_alone is None:
+            return self._frt.forms(*inputs)[self._frt_member]
+        return self._frt_alone(*inputs)[0]

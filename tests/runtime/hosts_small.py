@@ -511,17 +511,17 @@ class QkvFp8Static(BoundImpl):
         super().__init__()
         self.pack("all", numerics.quantize_fp8(torch.cat([item.T for item in w]), per="tensor"))
         self.scale("in_s", in_s)
-        self.widths = tuple(item.shape[1] for item in w)
+        self.all_rows = [item.shape[1] for item in w]
 
     def run_torch(self, x: Tensor) -> tuple[Tensor, ...]:
         x_q = numerics.to_fp8(x, self.in_s)
         y = numerics.scaled_mm(x_q, self.all, self.in_s, self.all_scale)
-        return y.split(self.widths, dim=-1)
+        return y.split(self.all_rows, dim=-1)
 
     def run_emulate(self, x: Tensor) -> tuple[Tensor, ...]:
         w = numerics.dequantize(self.all, self.all_scale)
         y = (numerics.fp8_round_trip(x, self.in_s) @ w.T).to(torch.bfloat16)
-        return y.split(self.widths, dim=-1)
+        return y.split(self.all_rows, dim=-1)
 
 
 class NormFused(BoundImpl):

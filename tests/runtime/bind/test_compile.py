@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from frtspec.runtime.impl import BoundImpl
 from tests.runtime.bind.support import attach, rel_l2, run
 from tests.runtime.hosts_small import tiny_decoder, token_batches
 
@@ -110,3 +111,42 @@ def test_rows_may_vary_without_new_graphs() -> None:
         for length in (5, 6, 7, 8, 9, 10):
             graph(torch.ones(2, length, 32))
     assert counts["stats"]["unique_graphs"] == 1
+
+
+def test_traced_siblings_multiply_with_their_own_rows() -> None:
+    model = tiny_decoder(num_hidden_layers=1)
+    attach(model, ["qkv[0]"], rungs=("torch",))
+    attention = model.layers[0].self_attn
+    widths: list[int] = []
+
+    def count(graph: torch.fx.GraphModule, example: Any) -> Any:
+        for node in graph.graph.nodes:
+            if "scaled_mm" in str(node.target):
+                widths.append(node.meta["example_value"].shape[-1])
+        return graph.forward
+
+    members = (attention.q_proj, attention.k_proj, attention.v_proj)
+    call = torch.compile(lambda x: [member(x) for member in members], backend=count, fullgraph=True)
+    x = torch.randn(4, 32) / 3
+    with torch.no_grad():
+        traced, eager = call(x), [member(x) for member in members]
+    assert widths == [32, 16, 16]
+    for ours, theirs in zip(traced, eager, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_traced_siblings_without_rows_of_their_own_compute_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(BoundImpl, "member", lambda self, position: self)
+    model = tiny_decoder(num_hidden_layers=1)
+    attach(model, ["qkv[0]"])
+    attention = model.layers[0].self_attn
+    members = (attention.q_proj, attention.k_proj, attention.v_proj)
+    call = torch.compile(
+        lambda x: [member(x) for member in members], backend="eager", fullgraph=True
+    )
+    x = torch.randn(4, 32) / 3
+    with torch.no_grad():
+        for ours, member in zip(call(x), members, strict=True):
+            assert torch.equal(ours, member(x))

@@ -7,7 +7,7 @@ import torch
 
 from frtspec.runtime import numerics
 from frtspec.runtime.impl import BoundImpl
-from tests.runtime.hosts_small import FfnFp8Static, LinearFp8Static
+from tests.runtime.hosts_small import FfnFp8Static, LinearFp8Static, QkvFp8Static
 
 
 def linear(**given: torch.Tensor) -> LinearFp8Static:
@@ -39,6 +39,23 @@ def test_a_view_on_a_rung_shares_the_packs() -> None:
     x = torch.randn(3, 32)
     assert torch.equal(emulate.run(x), impl.run_emulate(x))
     assert torch.equal(emulate(x), emulate.run(x))
+
+
+@pytest.mark.parametrize("per", ["tensor", "channel"])
+def test_a_member_sees_its_own_rows_and_copies_nothing(per: str) -> None:
+    weights = [torch.randn(32, width) for width in (32, 16, 16)]
+    impl = QkvFp8Static(w=tuple(weights), in_s=torch.tensor(0.01))
+    impl.pack("all", numerics.quantize_fp8(torch.cat([w.T for w in weights]), per=per))
+    x = torch.randn(5, 32)
+    for rung in QkvFp8Static.SPEC.rungs:
+        whole = impl.on(rung).run(x)
+        for position in range(3):
+            (alone,) = impl.on(rung).member(position).run(x)
+            torch.testing.assert_close(alone, whole[position])
+    second = impl.member(1)
+    assert second.all.shape == (16, 32) and second.all_rows == [16]
+    assert second.all.untyped_storage().data_ptr() == impl.all.untyped_storage().data_ptr()
+    assert impl.all.shape == (64, 32) and impl.all_rows == [32, 16, 16]
 
 
 def test_an_impl_on_no_rung_says_so() -> None:
