@@ -24,6 +24,8 @@ from frtspec.codegen.pysrc import (
 )
 from frtspec.syntax import ast
 
+_OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
 _TRUTH = {"true": "True", "false": "False", "none": "None"}
 
 
@@ -52,6 +54,13 @@ def value(expr: ast.Expr, scope: Scope) -> Py:
             return value(base, scope).item(*(_index_item(item, scope) for item in items))
         case ast.Call(func=func, args=args):
             return call(func.id, *(_argument(arg, scope) for arg in args))
+        case ast.Unary(op="not", operand=ast.Binary(op="==" | "!=" as op, left=left, right=right)):
+            opposite = "!=" if op == "==" else "=="
+            return binary(opposite, value(left, scope), value(right, scope))
+        case ast.Unary(op="not", operand=ast.Compare(first=first, links=((op, right),))) if (
+            op in _OPPOSITES
+        ):
+            return binary(_OPPOSITES[op], value(first, scope), value(right, scope))
         case ast.Unary(op="not", operand=operand):
             return Py(f"not {value(operand, scope).at(NOT)}", NOT)
         case ast.Unary(operand=operand):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from frtspec.codegen import condsrc
+from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.homes import Homes
 from frtspec.codegen.names import free, structure_module
 from frtspec.codegen.pysrc import imports, pyrepr
@@ -34,6 +34,7 @@ class GateView:
     axes: tuple[str, ...]
     loop: tuple[str, ...]
     impls: tuple[str, ...]
+    params: tuple[str, ...]
     uses_product: bool
 
 
@@ -53,6 +54,7 @@ def gate_view(structure: Structure, impls: Sequence[Impl], homes: Homes) -> Gate
         axes=tuple(free(axis) for axis in axes),
         loop=tuple(_loop(structure)),
         impls=tuple(homes.impl_class(impl) for impl in impls),
+        params=tuple(param.name for param in structure.params if param.default is None),
         uses_product=bool(axes),
     )
 
@@ -102,8 +104,8 @@ def fitting_sizes(structure: Structure) -> list[dict[str, int]]:
 
 def _fit(structure: Structure, widths: Sequence[int], rows: int) -> dict[str, int]:
     shapes = list(_instances(structure))
-    symbols = list(dict.fromkeys(s for shape in shapes for axis in shape for s in axis.symbols()))
-    symbols = [s for s in symbols if not s.startswith("sum(")]
+    every = dimsrc.symbols(shapes, structure.requires)
+    symbols = [symbol for symbol in every if not symbol.startswith("sum(")]
     folded = {s for shape in shapes for axis in shape if axis.rows for s in axis.symbols()}
     for candidate in islice(_candidates(symbols, folded, widths, rows), _TRIES):
         if _fits(structure, shapes, candidate):

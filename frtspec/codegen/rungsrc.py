@@ -142,7 +142,7 @@ class RungMethods:
         return value.shape if isinstance(value, Tensor) else ()
 
     def _sizes(self) -> Sizes:
-        arguments = [Argument(name, self.shape(name), False) for name in self.cut.sources]
+        arguments = [Argument(n, _unfolded(self.shape(n)), False) for n in self.cut.sources]
         used = frozenset({*self.cut.sources, *RESERVED})
         return Sizes(arguments, used, self.impl.origin.span)
 
@@ -210,6 +210,11 @@ class RungMethods:
             return name
         alias = Emulation(self.structure, self.impl, self.cut).alias.get(name)
         return alias.name if alias is not None else name
+
+
+def _unfolded(shape: Shape) -> Shape:
+    """A shape as impls see it: rows are one axis."""
+    return tuple(axis.alternatives[0] if axis.rows else axis for axis in shape)
 
 
 def _lowerings(flow: Emulation) -> dict[str, Lowering]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
 from frtspec.codegen.names import free
-from frtspec.codegen.pysrc import Py, call, fstring, pyrepr, tuple_of
+from frtspec.codegen.pysrc import AND, Py, call, fstring, indented, pyrepr, tuple_of
 from frtspec.ir.decl import (
     BoundaryRef,
     EachSeats,
@@ -65,12 +65,13 @@ class SeatSource:
                 if group.index and index
                 else self.scope
             )
-            calls: list[str] = []
+            calls: list[tuple[list[ast.Expr], str]] = []
             for seat in group.seats:
                 view = self._seat(seat, index, scope)
                 seats.append(view)
-                add = f"found.append({view.name}({', '.join(_bare(p) for p in view.parameters)}))"
-                calls += _guarded(seat.when, [add], scope)
+                given = ", ".join(_bare(parameter) for parameter in view.parameters)
+                conditions = [] if seat.when is None else [seat.when]
+                calls.append((conditions, f"found.append({view.name}({given}))"))
             loops += _loop(group, index, calls, self.scope, scope)
         return seats, loops
 
@@ -149,22 +150,37 @@ def _bare(parameter: str) -> str:
     return parameter.partition(":")[0]
 
 
-def _guarded(condition: ast.Expr | None, lines: list[str], scope: Scope) -> list[str]:
-    if condition is None:
-        return lines
-    return [f"if {configsrc.value(condition, scope)}:", *(f"    {line}" for line in lines)]
+def _guarded(conditions: Sequence[ast.Expr], lines: Sequence[str], scope: Scope) -> list[str]:
+    """Some lines under the conditions that they all need."""
+    if not conditions:
+        return list(lines)
+    parts = [configsrc.value(condition, scope).at(AND) for condition in conditions]
+    whole = configsrc.value(conditions[0], scope).text if len(parts) == 1 else " and ".join(parts)
+    return [f"if {whole}:", *indented(lines)]
 
 
 def _loop(
-    group: EachSeats, index: str | None, calls: list[str], outer: Scope, inner: Scope
+    group: EachSeats,
+    index: str | None,
+    calls: Sequence[tuple[list[ast.Expr], str]],
+    outer: Scope,
+    inner: Scope,
 ) -> list[str]:
+    """The lines that find a group's seats. A condition of the group that one seat has to
+    itself is tested with the seat's own."""
+    where = [] if group.where is None else [group.where]
+    if len(calls) == 1:
+        ((own, call_text),) = calls
+        body = _guarded([*where, *own], [call_text], inner)
+    else:
+        lines = [line for own, text in calls for line in _guarded(own, [text], inner)]
+        body = _guarded(where, lines, inner)
     if index is None or group.lo is None or group.hi is None:
-        return calls
+        return body
     lo, hi = configsrc.value(group.lo, outer), configsrc.value(group.hi, outer)
     stop = f"{hi} + 1" if group.inclusive else hi.text
     span = stop if lo.text == "0" else f"{lo}, {stop}"
-    body = _guarded(group.where, calls, inner)
-    return [f"for {index} in range({span}):", *(f"    {line}" for line in body)]
+    return [f"for {index} in range({span}):", *indented(body)]
 
 
 # ---------------------------------------------------------------- parts of a seat

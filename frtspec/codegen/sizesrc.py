@@ -52,11 +52,14 @@ class Sizes:
 
     def _read(self, symbol: str, index: str | None) -> str:
         """``x.shape[-1]``, ``w[i].shape[1]``."""
-        for argument in self.arguments:
-            place = _place(argument.shape, symbol)
-            if place is not None and argument.repeated == (index is not None):
+        single = [a for a in self.arguments if a.repeated == (index is not None)]
+        for argument in single:
+            if place := _place(argument.shape, symbol):
                 item = argument.name if index is None else f"{argument.name}[{index}]"
                 return f"{item}.shape{place}"
+        for argument in single if index is None else ():
+            if found := _solved(argument, symbol):
+                return found
         if index is None and (found := self._in_list(symbol)):
             return found
         raise Unsupported(f"the value of the dim `{symbol}`, which no argument shows", self.where)
@@ -76,6 +79,18 @@ class Sizes:
                 if any(s.startswith(f"{name}[") for s in axis.symbols()) and isinstance(axis, Poly):
                     return f"sum(each.shape[{k - len(argument.shape)}] for each in {argument.name})"
         raise Unsupported(f"`sum({name})`, which no argument shows", self.where)
+
+
+def _solved(argument: Argument, symbol: str) -> str | None:
+    """A dim from an axis that is a multiple or a part of it: ``2 * cos.shape[-1]``."""
+    monomial = ((symbol, 1),)
+    for k, axis in enumerate(argument.shape):
+        if isinstance(axis, Poly) and len(axis.terms) == 1 and axis.terms[0][0] == monomial:
+            (_, times), parts = axis.terms[0], axis.den
+            size = f"{argument.name}.shape[{k - len(argument.shape)}]"
+            whole = size if parts == 1 else f"{parts} * {size}"
+            return whole if times == 1 else f"{whole} // {times}"
+    return None
 
 
 def _place(shape: Shape, symbol: str) -> str | None:

@@ -79,6 +79,7 @@ def run(
     impls: Sequence[type[BoundImpl]],
     *,
     bounds: Sequence[Bound],
+    params: Mapping[str, float] | None = None,
     rung: str = "emulate",
     device: torch.device | str = "cpu",
     dtype: torch.dtype | None = None,
@@ -88,6 +89,7 @@ def run(
 
     bounds held against the outputs of the whole structure, the impl in its place; an
            impl of a seam has to hold the seam's own gate too
+    params values of the params that have no default
     rung   the kind of rung to run; one that needs a kernel package is not applicable here
     dtype  of the host; None: the first one that the impl admits
     """
@@ -95,7 +97,8 @@ def run(
     for impl in impls:
         for number, case in enumerate(cases):
             generator = torch.Generator().manual_seed(seed + number)
-            trial = _Trial(spec, case, impl, bounds, rung, torch.device(device), generator)
+            known = {**spec.params, **(params or {})}
+            trial = _Trial(spec, case, impl, bounds, known, rung, torch.device(device), generator)
             out.append(trial.run(dtype))
     return out
 
@@ -117,6 +120,7 @@ class _Trial:
     case: Case
     impl: type[BoundImpl]
     bounds: Sequence[Bound]
+    params: Mapping[str, float]
     rung: str
     device: torch.device
     generator: torch.Generator
@@ -150,7 +154,7 @@ class _Trial:
     def _judge(self, rung: RungSpec, dtype: torch.dtype) -> Result:
         inputs = dict(self._values(self.spec.inputs, dtype, weights=False))
         slots = dict(self._values(self.spec.slots, dtype, weights=True))
-        calls: dict[str, Any] = {**inputs, **slots, **self.case.variants}
+        calls: dict[str, Any] = {**inputs, **slots, **self.case.variants, **self.params}
         amax: dict[str, float] = {}
 
         def measure(point: str, value: Tensor) -> None:
@@ -194,7 +198,7 @@ class _Trial:
 
     def _packed(self, slots: Mapping[str, Value], amax: Mapping[str, float]) -> BoundImpl:
         known: dict[str, Any] = {
-            **self.spec.params,
+            **self.params,
             **self.case.variants,
             **dict.fromkeys(self.spec.optional),
             **slots,

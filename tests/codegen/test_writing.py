@@ -332,6 +332,13 @@ def test_full_trusts_no_digest(program: Program, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the manifest as input
 
 
+def manifest_with(path: str, row: object = None) -> str:
+    """A manifest that lists one file."""
+    entry = {"sha256": "", "raw": "", "inputs": "", "specs": []} if row is None else row
+    heads = {"format": 1, "package": "p", "generator": "1", "runtime_abi": 1, "black": "1"}
+    return json.dumps({**heads, "specs": {}, "files": {path: entry}})
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -340,12 +347,10 @@ def test_full_trusts_no_digest(program: Program, tmp_path: Path) -> None:
         "{",
         '{"format": 99}',
         '{"format": 1}',
-        '{"format": 1, "package": "p", "generator": "1", "runtime_abi": 1, "black": "1",'
-        ' "specs": {}, "files": {"../../x.py": {"sha256": "", "raw": "", "inputs": "", "specs": []}}}',
-        '{"format": 1, "package": "p", "generator": "1", "runtime_abi": 1, "black": "1",'
-        ' "specs": {}, "files": {"/etc/x": {"sha256": "", "raw": "", "inputs": "", "specs": []}}}',
-        '{"format": 1, "package": "p", "generator": "1", "runtime_abi": 1, "black": "1",'
-        ' "specs": {}, "files": {"x.py": []}}',
+        manifest_with("../../x.py"),
+        manifest_with("/etc/x"),
+        manifest_with("a\\b.py"),
+        manifest_with("x.py", row=[]),
         "[" * 100_000,
         "\ufeff{}",
     ],

@@ -109,9 +109,7 @@ def test_linear_proj(
 @BOTH
 @pytest.mark.parametrize("bias", ["none", "add"])
 @SLOW_BOX
-@given(
-    lead=leads, k=sizes, widths=st.lists(st.integers(1, 32), min_size=2, max_size=8), seed=seeds
-)
+@given(lead=leads, k=sizes, widths=st.lists(st.integers(1, 32), min_size=2, max_size=8), seed=seeds)
 def test_qkv_pack(
     dtype: torch.dtype, bias: str, lead: tuple[int, ...], k: int, widths: list[int], seed: int
 ) -> None:

@@ -53,7 +53,14 @@ def run(
     """
     impls: Sequence[type[BoundImpl]] = IMPLS if impl is None else (impl,)
     return harness.run(
-        SPEC, cases(), impls, bounds=BOUNDS, rung=rung, device=device, dtype=dtype, seed=seed
+        SPEC,
+        cases(),
+        impls,
+        bounds=BOUNDS,
+        rung=rung,
+        device=device,
+        dtype=dtype,
+        seed=seed,
     )
 
 
