@@ -18,7 +18,7 @@ from pathlib import Path
 from frtspec.diag.codes import codes
 from frtspec.diag.codes_types import PHASE_OF_RANGE
 from frtspec.ir import words
-from frtspec.ir.consumers import MISSING
+from frtspec.ir.consumers import CONSUMERS, MISSING, NONE
 from frtspec.ir.ops import OPS, TORCH_LOWERINGS
 from frtspec.ir.types import DTYPES
 from frtspec.syntax.grammar import RESERVED, grammar_text
@@ -129,6 +129,71 @@ def facts() -> str:
 def unsupported() -> str:
     """What checks and has no generator yet."""
     return "\n".join(f"- {row.what}" for row in MISSING)
+
+
+CONSTRUCTS = {
+    "structure": ("StructureDecl",),
+    "status": ("StatusDecl",),
+    "evidence": ("EvidenceDecl",),
+    "dim": ("DimDecl",),
+    "index": ("IndexDecl",),
+    "param": ("ParamDecl", "ParamSet"),
+    "in, out": ("PortDecl",),
+    "slot": ("SlotDecl", "SlotMap"),
+    "part": ("PartDecl",),
+    "variant": ("VariantDecl", "VariantSet"),
+    "combinations": ("CombinationsDecl",),
+    "point": ("PointDecl", "PointMap"),
+    "reference": ("ReferenceDecl", "LetStmt", "EachStmt", "ScanStmt"),
+    "seam": ("SeamDecl",),
+    "gate": ("GateDecl",),
+    "qualify": ("QualifyDecl",),
+    "require": ("RequireDecl",),
+    "impl": ("ImplDecl",),
+    "pack": ("PackDecl",),
+    "scale": ("ScaleDecl",),
+    "numerics": ("NumericsDecl",),
+    "admits": ("AdmitsDecl",),
+    "only": ("OnlyDecl",),
+    "rung": ("RungDecl",),
+    "envelope": ("EnvelopeDecl",),
+    "call": ("CallDecl",),
+    "lower": ("LowerDecl",),
+    "band": ("BandDecl",),
+    "scheme": ("SchemeDecl",),
+    "at": ("AtDecl", "StatRequest"),
+    "otherwise keep": ("OtherwiseKeepDecl",),
+    "auto": ("AutoDecl",),
+    "binding": ("BindingDecl",),
+    "host": ("HostDecl",),
+    "dims": ("DimsDecl",),
+    "each": ("EachDecl",),
+    "seat": ("SeatDecl",),
+    "boundary": ("BoundaryDecl",),
+    "expect": ("ExpectDecl",),
+    "siblings": ("SiblingsDecl",),
+    "form": ("FormDecl",),
+    "chain": ("ChainDecl",),
+    "group": ("GroupDecl",),
+    "pipeline": ("PipelineDecl", "PipelineUse", "Item"),
+}
+"""Keyword -> the classes of its syntax tree."""
+
+
+def consumers() -> str:
+    """What reads each construct, from the registry of consumers."""
+    rows = []
+    for keyword, classes in CONSTRUCTS.items():
+        readers = dict.fromkeys(name for cls in classes for name in CONSUMERS[cls].values())
+        shown = [_FILE.sub(r"`\1`", name) for name in readers if name != NONE]
+        if NONE in readers:
+            shown.append("the rest not supported yet" if shown else "not supported yet")
+        rows.append((code(keyword), "; ".join(shown)))
+    return grid(("construct", "read by"), rows)
+
+
+_FILE = re.compile(r"(\S*(?:/|\(\))[^\s:;,]*)")
+"""A file of a generated package, or a function in one."""
 
 
 # ---------------------------------------------------------------- commands
@@ -279,6 +344,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "views": views,
     "facts": facts,
     "unsupported": unsupported,
+    "consumers": consumers,
     "commands": commands,
     "options": options,
     "checks": checks,

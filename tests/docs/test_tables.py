@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from frtspec.diag.codes import codes
+from frtspec.ir.consumers import CONSUMERS
 from frtspec.ir.ops import OPS
 from frtspec.syntax.grammar import RESERVED
 
@@ -51,6 +52,13 @@ def test_the_op_table_and_the_code_list_are_whole() -> None:
     ops, errors = TABLES.ops(), TABLES.code_list()
     assert [line.split("`")[1] for line in ops.splitlines()[2:]] == list(OPS)
     assert re.findall(r"`(FRT\d{4})`", errors) == list(codes())
+
+
+def test_every_construct_has_a_reader_in_the_table() -> None:
+    listed = {cls for classes in TABLES.CONSTRUCTS.values() for cls in classes}
+    kinds = ("Decl", "Stmt", "Set", "Map", "Request", "Use", "Item")
+    declared = {name for name in CONSUMERS if name.endswith(kinds)} - {"DimItem", "EllipsisItem"}
+    assert listed == declared
 
 
 def test_keywords_are_those_of_the_grammar() -> None:
