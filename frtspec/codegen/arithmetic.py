@@ -270,7 +270,7 @@ class Emulation:
                     names = [r.name for r in roots if isinstance(r, Ref)]
                     met = [self.packs[n].format for n in names if n in self.packs]
                     if ref.name in map(self.scaled, roots) and met and met[0] is not None:
-                        return met[0]
+                        return self._measured(met[0], ref)
         raise Unsupported(f"`{ref.name}`, scaled but met by no packed weight,", ref.span)
 
     def names(self) -> dict[str, str]:
@@ -278,6 +278,12 @@ class Emulation:
         given = {*self.cut.sources, *(slot.name for slot in self.structure.slots)}
         out = {name: free(name, given - {name}) for name in self.defined}
         return out | {f"{p}_q": self.quantised_name(p) for p in self.scales}
+
+    def _measured(self, format: str, ref: Ref) -> str:
+        """The format of a point with a static scale; the runtime makes such scales for FP8."""
+        if format != "fp8_e4m3":
+            raise Unsupported(f"a static scale in {format}", ref.span)
+        return format
 
     def quantised_name(self, point: str) -> str:
         return free(f"{point}_q", self.used)
