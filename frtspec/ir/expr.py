@@ -94,9 +94,13 @@ class EachOf:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """Stands where an error was reported; never part of a checked program."""
+    """Stands where an error was reported; never part of a checked program.
+
+    ``reads``: values that were named there, so that they count as read.
+    """
 
     span: Span
+    reads: tuple[str, ...] = ()
 
 
 Attr = (

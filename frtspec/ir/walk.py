@@ -14,6 +14,7 @@ from frtspec.ir.expr import (
     Each,
     EachOf,
     Expr,
+    Invalid,
     IsPresent,
     Let,
     Not,
@@ -100,7 +101,7 @@ def reads(stmt: Stmt) -> set[str]:
     out: set[str] = set()
     match stmt:
         case Let():
-            out = {r.name for e in exprs_of(stmt) for r in parts(e) if isinstance(r, Ref)}
+            out = _named(stmt)
             if stmt.when is not None and stmt.rebinds and stmt.otherwise is None:
                 out.add(stmt.name)
         case Each(body=body):
@@ -109,12 +110,24 @@ def reads(stmt: Stmt) -> set[str]:
                 own |= defines(inner)
         case Scan(body=body, carries=carries, over=over):
             own = {name for name, _ in carries}
-            out = {r.name for e in exprs_of(stmt) for r in parts(e) if isinstance(r, Ref)}
+            out = _named(stmt)
             out |= {name for name, _ in over}
             for inner in body:
                 out |= reads(inner) - own
                 own |= defines(inner)
     return out
+
+
+def _named(stmt: Stmt) -> set[str]:
+    """Names in the expressions of one statement itself."""
+    found: set[str] = set()
+    for expr in exprs_of(stmt):
+        for part in parts(expr):
+            if isinstance(part, Ref):
+                found.add(part.name)
+            elif isinstance(part, Invalid):
+                found.update(part.reads)
+    return found
 
 
 def defines(stmt: Stmt) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
@@ -23,11 +23,23 @@ Notes = tuple[tuple[Span | None, str], ...]
 
 @dataclass
 class _Unknown:
-    """An unknown name, kept back until it is clear which names were never used."""
+    """An unknown name, kept back until it is clear which names were never used.
+
+    ``uses``: every place where it stands.
+    """
 
     diagnostic: Diagnostic
     what: str
+    name: str
     near: str | None
+    uses: list[Span]
+
+
+@dataclass(frozen=True)
+class _Unused:
+    kind: str
+    name: str
+    diagnostic: Diagnostic
 
 
 @dataclass
@@ -43,7 +55,7 @@ class Context:
     found: list[Diagnostic] = field(default_factory=list)
     used: set[tuple[str, str]] = field(default_factory=set)
     _unknown: dict[tuple[str, str], _Unknown] = field(default_factory=dict)
-    _unused: list[tuple[str, str, Diagnostic]] = field(default_factory=list)
+    _unused: list[_Unused] = field(default_factory=list)
 
     def error(
         self, code: str, message: str, span: Span, *, notes: Notes = (), help: str | None = None
@@ -54,7 +66,10 @@ class Context:
         self, what: str, name: ast.Name, candidates: Iterable[str], *, code: str = "FRT0201"
     ) -> None:
         """Report that nothing called ``name`` is known; ``what`` is its kind (``dim``)."""
-        if name.id in self.dropped or (what, name.id) in self._unknown:
+        if name.id in self.dropped:
+            return
+        if (what, name.id) in self._unknown:
+            self._unknown[what, name.id].uses.append(name.span)
             return
         pool = list(dict.fromkeys(candidates))
         near = closest(name.id, pool)
@@ -65,7 +80,7 @@ class Context:
         else:
             help = None
         found = Diagnostic(code, f"unknown {what} `{name.id}`", name.span, help=help)
-        self._unknown[what, name.id] = _Unknown(found, what, near)
+        self._unknown[what, name.id] = _Unknown(found, what, name.id, near, [name.span])
 
     def use(self, kind: str, name: str) -> None:
         """Mark a declared name of this kind as used."""
@@ -75,43 +90,49 @@ class Context:
         """Report a name that nothing uses, unless a misspelt use explains it."""
         if (kind, name) not in self.used and name not in self.dropped:
             message = f"{kind} `{name}` is declared and never used"
-            self._unused.append((kind, name, Diagnostic("FRT0205", message, span, help=why)))
+            found = Diagnostic("FRT0205", message, span, help=why)
+            self._unused.append(_Unused(kind, name, found))
 
     def unused_value(self, name: str, span: Span) -> None:
         """Report a definition that no later line reads."""
         if name not in self.dropped:
             message = f"`{name}` is computed and never read"
             help = "use it or leave it out; a value to be measured is a `point`"
-            self._unused.append(("name", name, Diagnostic("FRT0205", message, span, help=help)))
+            found = Diagnostic("FRT0205", message, span, help=help)
+            self._unused.append(_Unused("value", name, found))
 
     def finish(self) -> list[Diagnostic]:
-        """Everything found; unknown and unused names are matched with each other first."""
-        spare = [item for item in self._unused]
-        lost = []
+        """Everything found. An unknown name and an unused one that are nearly alike, or the
+        only two of their kind, are one mistake: of the two places, the one that stands alone
+        is blamed."""
+        spare = list(self._unused)
+        lost = [unknown.what for unknown in self._unknown.values() if unknown.near is None]
         for unknown in self._unknown.values():
-            match = next((item for item in spare if item[1] == unknown.near), None)
-            if match is not None:
-                spare.remove(match)
-            elif unknown.near is None:
-                lost.append(unknown)
-        for unknown in lost:
-            fitting = [item for item in spare if item[0] == unknown.what] or spare
-            if not fitting or len(fitting) > len(lost):
-                continue
-            unknown.diagnostic = _with_help(
-                unknown.diagnostic,
-                f"`{fitting[0][1]}` is declared and never used: was it meant?",
-            )
-            spare.remove(fitting[0])
-        self.found += [unknown.diagnostic for unknown in self._unknown.values()]
-        self.found += [diagnostic for _, _, diagnostic in spare]
+            twin = next((item for item in spare if item.name == unknown.near), None)
+            fitting = [item for item in spare if item.kind == unknown.what]
+            if unknown.near is None and lost.count(unknown.what) == len(fitting) == 1:
+                twin = fitting[0]
+            if twin is not None:
+                spare.remove(twin)
+            self.found.append(unknown.diagnostic if twin is None else _one_mistake(unknown, twin))
+        self.found += [item.diagnostic for item in spare]
         self._unknown.clear()
         self._unused.clear()
         return self.found
 
 
-def _with_help(found: Diagnostic, help: str) -> Diagnostic:
-    return Diagnostic(found.code, found.message, found.span, found.severity, found.notes, help)
+def _one_mistake(unknown: _Unknown, unused: _Unused) -> Diagnostic:
+    if len(unknown.uses) == 1:
+        notes: Notes = ((unused.diagnostic.span, "declared here and never used"),)
+        return replace(unknown.diagnostic, notes=notes)
+    return Diagnostic(
+        "FRT0205",
+        f"{unused.kind} `{unused.name}` is declared and never used, and `{unknown.name}` is "
+        f"used {len(unknown.uses)} times and not declared",
+        unused.diagnostic.span,
+        notes=((unknown.uses[0], "first used here"),),
+        help=f"did you mean `{unknown.name}`?",
+    )
 
 
 def words_of(source: SourceFile, nodes: Iterable[object]) -> frozenset[str]:

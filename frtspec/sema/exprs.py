@@ -7,7 +7,7 @@ combination of variants. What was reported becomes ``Invalid``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from frtspec.diag.source import Span
 from frtspec.ir import expr as ir
@@ -34,11 +34,13 @@ class Exprs:
     scope: Scope
     axes: Mapping[str, tuple[str, ...]]
     givable: frozenset[str]
+    touched: set[str] = field(default_factory=set)
+    """Values named since it was last cleared, also in what turned out invalid."""
 
     def inside(self, scope: Scope) -> Exprs:
         """The same, in an inner scope."""
         sizes = Sizes(self.context, self.sizes.dims, self.sizes.indexed, scope.index)
-        return Exprs(self.context, sizes, scope, self.axes, self.givable)
+        return Exprs(self.context, sizes, scope, self.axes, self.givable, self.touched)
 
     # ------------------------------------------------------------ expressions
 
@@ -91,7 +93,7 @@ class Exprs:
         symbol = self.scope.find(name.id)
         if symbol is None or symbol.kind not in OPERANDS:
             return self._no_operand(name, symbol)
-        self.context.use(_used_as(symbol), name.id)
+        self.use(name.id, symbol)
         if symbol.index is not None:
             return self.bad(
                 REPEATED,
@@ -100,6 +102,10 @@ class Exprs:
                 f"write `{name.id}[{symbol.index}]` inside `each {symbol.index}`",
             )
         return ir.Ref(name.id, _ref_kind(symbol), None, name.span)
+
+    def use(self, name: str, symbol: Symbol) -> None:
+        self.context.use(_used_as(symbol), name)
+        self.touched.add(name)
 
     def _no_operand(self, name: ast.Name, symbol: Symbol | None) -> ir.Expr:
         """A name that is a dim (a number), something else, or nothing."""
@@ -152,11 +158,11 @@ class Exprs:
             poly = self.sizes.poly(node)
             return ir.Invalid(node.span) if poly is None else ir.DimValue(poly, node.span)
         if symbol.over_items is not None and symbol.over_items == items_text(node.items):
-            self.context.use(_used_as(symbol), base.id)
+            self.use(base.id, symbol)
             return ir.Ref(base.id, "over", None, node.span)
         if symbol.index is None or symbol.kind not in OPERANDS:
             return None
-        self.context.use(_used_as(symbol), base.id)
+        self.use(base.id, symbol)
         item = node.items[0]
         right = len(node.items) == 1 and isinstance(item, ast.Name) and item.id == symbol.index
         if right and self.scope.index == symbol.index:

@@ -104,9 +104,18 @@ class Members:
             default=default,
             updates=None if node.updates is None else node.updates.id,
             aliases=None if node.aliases is None else node.aliases.id,
-            when=None if node.when is None else self.exprs.cond(node.when),
+            when=self.when(node),
             span=node.name.span,
         )
+
+    def when(self, node: ast.PortDecl | ast.SlotDecl) -> irx.Cond | None:
+        """The condition of a port or slot; one that was reported leaves its type open."""
+        if node.when is None:
+            return None
+        cond = self.exprs.cond(node.when)
+        if cond is None:
+            self.unknown.add(node.name.id)
+        return cond
 
     def extra_modifiers(self, node: ast.PortDecl) -> None:
         """Modifiers that the other direction has."""
@@ -152,7 +161,7 @@ class Members:
             shape=shape,
             dtype=dtype,
             structure=whole_ref,
-            when=None if node.when is None else self.exprs.cond(node.when),
+            when=self.when(node),
             span=node.name.span,
         )
 

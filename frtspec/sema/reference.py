@@ -49,12 +49,17 @@ class References:
     # ------------------------------------------------------------ definitions
 
     def _let(self, node: ast.LetStmt, exprs: Exprs) -> ir.Stmt:
+        exprs.touched.clear()
         value = exprs.expr(node.value)
-        when = None if node.when is None else exprs.cond(node.when)
-        if node.when is not None and when is None:
-            value = ir.Invalid(node.span)
         otherwise = None if node.otherwise is None else exprs.expr(node.otherwise)
+        named = set(exprs.touched)
+        when = None if node.when is None else exprs.cond(node.when)
+        broken = node.when is not None and when is None
         rebinds = self._define(node, exprs.scope)
+        if broken and rebinds:
+            named.add(node.name.id)
+        if broken or isinstance(value, ir.Invalid):
+            value = ir.Invalid(node.span, tuple(sorted(named)))
         lost = node.when is not None and otherwise is None and not rebinds
         if lost and node.kind == "let":
             self.context.error(

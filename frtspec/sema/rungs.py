@@ -287,7 +287,8 @@ class Rungs:
         hi = hi if hi is None or node.range.inclusive else hi - 1
         if hi is not None and hi < lo:
             self.context.error(BAND, "this band is empty", node.range.span)
-        return ir.Band(node.dim.id, lo, hi, self.ladder(node.rungs), node.otherwise_host, node.span)
+        rungs = self.ladder([r for r in node.rungs if isinstance(r, ast.RungDecl)])
+        return ir.Band(node.dim.id, lo, hi, rungs, node.otherwise_host, node.span)
 
 
 def plain_text(value: Decimal) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from frtspec.ir import expr as ir
 from frtspec.ir.decl import MetricBound, Seam, Structure
-from frtspec.ir.walk import conditions, defines, reads, refs, statements, tests, variants
+from frtspec.ir.walk import conditions, defines, exprs, reads, statements, tests, variants
 from frtspec.sema.context import Context, listing
 from frtspec.syntax import ast
 
@@ -48,7 +48,7 @@ def build_seam(
     if cut is None or not _closed(context, structure, node, cut, last):
         return None
     body = tuple(structure.reference[k] for k in cut.inside)
-    read = {ref.name for ref in refs(body)}
+    read = {name for stmt in body for name in reads(stmt)}
     asked = {t.name for t in tests(body) if isinstance(t, ir.IsPresent)}
     axes = variants(body)
     own = {s.name for s in statements(body) if isinstance(s, ir.Let) and s.kind == "point"}
@@ -113,8 +113,9 @@ def _cut(
                 ports.discard(name)
             else:
                 todo += _before(last.get(name, []), position)
+    broken = any(isinstance(e, ir.Invalid) for e in exprs([body[k] for k in inside]))
     for source in node.sources:
-        if source.id not in met and right:
+        if source.id not in met and right and not broken:
             right = False
             context.error(
                 NO_CUT,

@@ -51,6 +51,8 @@ class Seats:
                     self.host.check(value)
             elif isinstance(member, ast.ParamSet):
                 self.host.check(member.value)
+            elif isinstance(member, ast.ExpectDecl):
+                expect(self.context, self.host, member)
 
 
 @dataclass
@@ -93,7 +95,9 @@ class _Builder:
             siblings=shared,
             prove=tuple(f.id for f in siblings[0].facts) if siblings else (),
             boundary=self.boundary(bool(siblings)),
-            expects=tuple(e for m in self.members(ast.ExpectDecl) if (e := self.expect(m))),
+            expects=tuple(
+                e for m in self.members(ast.ExpectDecl) if (e := expect(self.context, self.host, m))
+            ),
             span=self.node.span,
         )
 
@@ -290,16 +294,18 @@ class _Builder:
     def bad_siblings(self, message: str, span: Span) -> None:
         self.context.error(SIBLINGS, message, span)
 
-    def expect(self, node: ast.ExpectDecl) -> ir.Expect | None:
-        for path in node.of:
-            self.host.path(path)
-        fact = one_of(self.context, "host fact", node.fact, words.FACTS)
-        if fact is None:
-            return None
-        named_once(self.context, "value", node.values)
-        for value in node.values if fact in words.FACT_VALUES else ():
-            one_of(self.context, f"value of `expect {fact}`", value, words.FACT_VALUES[fact])
-        if (fact in words.FACTS_OF_MODULES) != bool(node.of) and fact != "class":
-            how = "names the modules it is about: of (…)" if not node.of else "is about the seat"
-            self.context.error(FACT, f"`expect {fact}` {how}", node.span)
-        return ir.Expect(fact, tuple(v.id for v in node.values), node.of, node.span)
+
+def expect(context: Context, host: HostExprs, node: ast.ExpectDecl) -> ir.Expect | None:
+    """One host fact; None when it was reported."""
+    for path in node.of:
+        host.path(path)
+    fact = one_of(context, "host fact", node.fact, words.FACTS)
+    if fact is None:
+        return None
+    named_once(context, "value", node.values)
+    for value in node.values if fact in words.FACT_VALUES else ():
+        one_of(context, f"value of `expect {fact}`", value, words.FACT_VALUES[fact])
+    if (fact in words.FACTS_OF_MODULES) != bool(node.of) and fact != "class":
+        how = "names the modules it is about: of (…)" if not node.of else "is about the seat"
+        context.error(FACT, f"`expect {fact}` {how}", node.span)
+    return ir.Expect(fact, tuple(v.id for v in node.values), node.of, node.span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from frtspec.diag.suggest import closest
 from frtspec.ir import expr as ir
 from frtspec.ir.decl import Param, Point, Seam, Slot, Structure, Variant
 from frtspec.ir.walk import statements
@@ -104,12 +105,17 @@ def resolve(
 ) -> Target | None:
     """The target a reference names, or None when it was reported.
 
-    Without a version the highest one is meant where there is only one.
+    Without a version the highest one is meant where there is only one. Where there is one
+    guess at what a wrong reference means, it is reported and the guess is returned, so that
+    what follows is checked as well.
     """
     by_version = structures.get(ref.name.id)
     if by_version is None:
         context.unknown("structure", ref.name, structures, code="FRT0206")
-        return None
+        near = closest(ref.name.id, structures)
+        if near is None:
+            return None
+        by_version = structures[near]
     if ref.version is None:
         if len(by_version) > 1:
             context.error(
@@ -130,7 +136,9 @@ def resolve(
             ref.version.span if ref.version else ref.span,
             help=f"there is {listing(_texts(by_version))}",
         )
-        return None
+        if len(by_version) > 1:
+            return None
+        (built,) = by_version.values()
     context.dropped |= built.dropped
     if ref.seam is None:
         return Target(built.structure, None)
@@ -139,7 +147,8 @@ def resolve(
         if not built.seams_lost:
             known = [s.name for s in built.structure.seams]
             context.unknown("seam", ref.seam, known, code="FRT0206")
-        return None
+        near = closest(ref.seam.id, [s.name for s in built.structure.seams])
+        return None if near is None else Target(built.structure, built.structure.seam(near))
     return Target(built.structure, seam)
 
 

@@ -93,11 +93,13 @@ class _Inference:
         items: list[Port | Slot] = [*self.structure.inputs, *self.structure.slots]
         for item in items:
             has_default = isinstance(item, Port) and item.default is not None
-            if not self.combo.exists(item):
+            if item.name in self.unknown:
+                self.env[item.name] = UNKNOWN
+            elif not self.combo.exists(item):
                 self.gone[item.name] = "it exists in other variants only"
             elif item.optional and item.name not in self.combo.present and not has_default:
                 self.gone[item.name] = "it may be absent"
-            elif item.shape is None or item.name in self.unknown:
+            elif item.shape is None:
                 self.env[item.name] = UNKNOWN
             else:
                 self.env[item.name] = Tensor(item.shape, item.dtype or "host")
@@ -262,6 +264,8 @@ class _Inference:
     def check_outputs(self) -> None:
         for port in self.structure.outputs:
             given = self.yielded.get(port.name, [])
+            if port.name in self.unknown:
+                continue
             if not self.combo.exists(port):
                 for stmt, _ in given:
                     self.problem(
@@ -284,7 +288,7 @@ class _Inference:
                 self.check_output(port, stmt, value)
 
     def check_output(self, port: Port, stmt: ir.Let, value: ValueType) -> None:
-        if isinstance(value, Unknown) or port.name in self.unknown:
+        if isinstance(value, Unknown):
             return
         declared = Tensor(port.shape, port.dtype)
         if not isinstance(value, Tensor) or not _fits(value.shape, port.shape):
