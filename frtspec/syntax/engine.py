@@ -7,6 +7,7 @@ is a snapshot for free and a look-ahead costs nothing to undo.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from frtspec.syntax.nodes import Node, Token
@@ -29,13 +30,22 @@ class Step(NamedTuple):
 
 class Engine:
     """Parses one text. ``cell`` and ``at`` are the position; ``recent`` the last tokens,
-    or all of them where ``keep_all``."""
+    or all of them where ``keep_all``. ``origin`` maps an offset to the one that tokens
+    get, where ``text`` is a patched text."""
 
-    def __init__(self, tables: Tables, text: str, *, keep_all: bool = False) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        text: str,
+        *,
+        keep_all: bool = False,
+        origin: Callable[[int], int] | None = None,
+    ) -> None:
         self.tables = tables
         self.text = text
         self.cell: Cell = (tables.start, None, None)
         self.at = 0
+        self.origin = origin
         self.recent: deque[Step] = deque(maxlen=None if keep_all else MEMORY)
 
     # ------------------------------------------------------------ reading
@@ -79,11 +89,10 @@ class Engine:
             return None
         target = self.tables.actions[before[0]][terminal][0]
         assert target is not None
-        return (
-            target,
-            Token(terminal, value, start, start + (len(value) if width is None else width)),
-            before,
-        )
+        end = start + (len(value) if width is None else width)
+        if self.origin is not None:
+            start, end = self.origin(start), self.origin(end)
+        return (target, Token(terminal, value, start, end), before)
 
     def _reduced(self, cell: Cell, terminal: str) -> Cell | None:
         """``cell`` after the reductions that ``terminal`` asks for; None if it can't follow."""

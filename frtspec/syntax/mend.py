@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from frtspec.diag.diagnostic import Diagnostic
+from frtspec.diag.source import SourceFile, Span
 from frtspec.syntax import messages
+from frtspec.syntax.braces import MOST, Patch, suggestions
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.messages import Place, lexeme_here
+from frtspec.syntax.nodes import Node
 from frtspec.syntax.panic import HEADS, drop_rest, panic
 from frtspec.syntax.recover import apply_repair, find_repair
 from frtspec.syntax.scanner import indent_at
@@ -13,6 +18,51 @@ from frtspec.syntax.tables import END
 
 DEEPEST = 64
 """Blocks that a missing end may leave open."""
+
+
+Mended = tuple[Node, list[Diagnostic], list[int]]
+"""(the tree, the findings, offsets in members that were mended by a guess)"""
+
+
+def mended(engine: Engine, source: SourceFile, limit: int) -> Mended:
+    """Read a text to its end whose first error ``engine`` stands at.
+
+    It is read twice where braces do not fit the indentation: as it is, and with the braces
+    that would fit. The second reading is taken where the first
+    blames a brace, too, and finds no less.
+    """
+    plain = _read_on(engine, source.path, limit)
+    made = suggestions(source.text)
+    if not 0 < len(made) <= MOST:
+        return plain
+    patch = Patch(source.text, made)
+    other = Engine(engine.tables, patch.text, origin=patch.origin)
+    tree, found, doubtful = _read_on(other, source.path, limit)
+    found = [_moved(d, patch) for d in found]
+    found += [messages.for_brace(source.path, source.text, one) for one in made]
+    blames_braces = any(d.code == "FRT0103" or "`}`" in d.message for d in plain[1])
+    if len(found) > len(plain[1]) or not blames_braces:
+        return plain
+    return tree, found, [patch.origin(at) for at in doubtful]
+
+
+def _read_on(engine: Engine, path: str, limit: int) -> Mended:
+    mender = Mender(engine, path, limit)
+    tree = engine.read()
+    while tree is None:
+        mender.mend()
+        tree = engine.read()
+    return tree, mender.diagnostics, mender.doubtful
+
+
+def _moved(diagnostic: Diagnostic, patch: Patch) -> Diagnostic:
+    """A finding about a patched text, as one about the text."""
+
+    def back(span: Span) -> Span:
+        return Span(span.path, patch.origin(span.start), patch.origin(span.end))
+
+    notes = tuple((span and back(span), text) for span, text in diagnostic.notes)
+    return replace(diagnostic, span=back(diagnostic.span), notes=notes)
 
 
 class Mender:

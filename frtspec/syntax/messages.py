@@ -16,6 +16,7 @@ from typing import Any
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import Span
 from frtspec.resources import grammar_dir
+from frtspec.syntax.braces import Suggestion
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.grammar import RESERVED
 from frtspec.syntax.nodes import Token
@@ -228,20 +229,31 @@ def _unclosed_text(path: str, found: Lexeme) -> Diagnostic:
     )
 
 
+def for_brace(path: str, text: str, one: Suggestion) -> Diagnostic:
+    """What to say about a brace that the indentation asks for, or against."""
+    if one.drop:
+        return Diagnostic(
+            "FRT0105", "`}` is not expected here", Span(path, one.at, one.at + 1), help="remove it"
+        )
+    end = end_before(text, one.at)
+    span = Span(path, max(end - 1, 0), end)
+    if one.mark == "{":
+        return Diagnostic("FRT0104", "`{` is missing here", span, help="add `{`")
+    return _unclosed(path, one.opener, span)
+
+
 def unclosed_block(path: str, text: str, at: int) -> Diagnostic:
     """A missing ``}``, placed where the indentation says that the block ends."""
     opener, end = _find_unclosed(text, at)
     end = end_before(text, end)
+    return _unclosed(path, opener, Span(path, max(end - 1, 0), end))
+
+
+def _unclosed(path: str, opener: int | None, span: Span) -> Diagnostic:
     notes: tuple[tuple[Span | None, str], ...] = ()
     if opener is not None:
         notes = ((Span(path, opener, opener + 1), "the block is opened here"),)
-    return Diagnostic(
-        "FRT0103",
-        "a block is not closed",
-        Span(path, max(end - 1, 0), end),
-        notes=notes,
-        help="add `}`",
-    )
+    return Diagnostic("FRT0103", "a block is not closed", span, notes=notes, help="add `}`")
 
 
 def _find_unclosed(text: str, at: int) -> tuple[int | None, int]:

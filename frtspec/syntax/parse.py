@@ -45,10 +45,6 @@ def _read(source: SourceFile) -> tuple[Node, list[Diagnostic], list[int]]:
     tree = engine.read()
     if tree is not None:
         return tree, [], []
-    from frtspec.syntax.mend import Mender  # wording and repairs: only where needed
+    from frtspec.syntax.mend import mended  # wording and repairs: only where needed
 
-    mender = Mender(engine, source.path, MAX_ERRORS)
-    while tree is None:
-        mender.mend()
-        tree = engine.read()
-    return tree, mender.diagnostics, mender.doubtful
+    return mended(engine, source, MAX_ERRORS)
