@@ -109,9 +109,8 @@ def check_calls(seat: Seat, form: CallForm) -> None:
         )
 
 
-def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
-    """Raises Refusal ``host.variant``, ``impl.variant`` or ``impl.dtype``."""
-    spec = impl.SPEC
+def check_variants(seat: Seat) -> None:
+    """Raises Refusal ``host.variant`` where the host's config has no variant here."""
     for axis, value in seat.variants.items():
         if isinstance(value, Refused):
             raise Refusal(
@@ -121,6 +120,13 @@ def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
                 fix="this host computes something else here: leave this seat out",
                 seat=seat.name,
             )
+
+
+def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
+    """Raises Refusal ``host.variant``, ``impl.variant`` or ``impl.dtype``."""
+    spec = impl.SPEC
+    check_variants(seat)
+    for axis, value in seat.variants.items():
         allowed = spec.only.get(axis)
         if allowed is not None and value not in allowed:
             raise Refusal(

@@ -140,7 +140,8 @@ def _try(session: Session, name: str, records: Sequence[SeatRecord]) -> Outcome:
     try:
         return _trial(session, records)
     except Refusal as refusal:
-        return Outcome("refused", refusal.what, refusal=refusal)
+        astray = {record.name: refusal for record in records if record.name == refusal.seat}
+        return Outcome("refused", refusal.what, refusal=refusal, astray=astray)
     except Exception as error:  # kept whole, as the outcome of these seats
         if device_is_lost(error):
             raise

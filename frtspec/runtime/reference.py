@@ -110,8 +110,7 @@ class SeatReference:
         yield from _pairs(theirs, mine, self._has_matrix(self.seam.slots))
         if self.has_boundary:
             seen: Named = {}
-            given = theirs[self.seam.targets[0]] if len(theirs) == 1 else tuple(theirs.values())
-            mine = self.full(capture, lambda *_: given, record=seen.__setitem__)
+            mine = self.full(capture, _returning(theirs), record=seen.__setitem__)
             contracted = self._has_matrix([s for s in self.slots if s not in self.seam.slots])
             theirs = dict(zip(self.seam.sources, self.seat_inputs(capture), strict=True))
             yield from _pairs(theirs, seen, contracted)
@@ -174,6 +173,14 @@ class SeatReference:
 
     def _has_matrix(self, slots: Sequence[str] | Mapping[str, Any]) -> bool:
         return any(self._matrices(name) for name in slots)
+
+
+def _returning(outputs: Named) -> Rows | None:
+    """A call that gives these tensors whatever it gets; None where there are none."""
+    if not outputs:
+        return None
+    given = next(iter(outputs.values())) if len(outputs) == 1 else tuple(outputs.values())
+    return lambda *_: given
 
 
 def named(names: Sequence[str], result: Any) -> Named:

@@ -16,7 +16,17 @@ import torch
 from torch import nn
 
 from frtspec.dims import DimError
-from frtspec.runtime import environment, facts, gates, ladder, observe, samples, schemes
+from frtspec.runtime import (
+    eligible,
+    environment,
+    facts,
+    gates,
+    ladder,
+    metrics,
+    observe,
+    samples,
+    schemes,
+)
 from frtspec.runtime import host as hosts
 from frtspec.runtime.coverage import inventory
 from frtspec.runtime.environment import device_is_lost
@@ -26,7 +36,7 @@ from frtspec.runtime.outputs import Untouched, noise_of
 from frtspec.runtime.records import Calibration, Noise, SeatRecord, UnitRecord, failure_of
 from frtspec.runtime.reference import SeatReference
 from frtspec.runtime.samples import Thunk
-from frtspec.runtime.spec import HostBinding, Refused, Route, Seat, Weight
+from frtspec.runtime.spec import HostBinding, Route, Seat, Weight
 
 log = logging.getLogger("frtspec.runtime")
 
@@ -115,8 +125,10 @@ class Session:
                 record.keep("scheme", route.keep or self.scheme.otherwise)
                 continue
             with isolated([record], "checking the host's facts"):
-                _check_variants(record.seat)
+                eligible.check_variants(record.seat)
                 _check_rules(record.seat)
+                modules = hosts.seat_modules(self.model, record.seat)
+                eligible.check_modules(self.model, record.seat, modules)
                 facts.check_expects(self.model, record.seat)
 
     # ------------------------------------------------------------ running the host
@@ -125,6 +137,9 @@ class Session:
         """The untouched host twice on one judged sample: output kind and noise floor."""
         first = self.held_out[0] if self.held_out else self.stream.first
         self.noise = noise_of(self.untouched, first)
+        assert self.untouched.kind is not None
+        for metric in self.options.floors:
+            one_of("floors", metric, metrics.KINDS[self.untouched.kind])
         log.info("untouched host: %s output, %s", self.untouched.kind, self.noise.note)
 
     def calibrate(self, *, judge: bool) -> None:
@@ -270,19 +285,6 @@ def _check_eval(model: nn.Module) -> None:
             f"{training[0]}{more} is in training mode: its output is not repeatable",
             fix="call model.eval() first",
         )
-
-
-def _check_variants(seat: Seat) -> None:
-    for axis, value in seat.variants.items():
-        if isinstance(value, Refused):
-            raise Refusal(
-                "host.variant",
-                f"{value.what} is {value.value!r}, and {seat.structure.key} has no {axis} for it; "
-                f"known: {', '.join(map(repr, value.known))}",
-                fix="this host's layer computes something else: it needs a structure version"
-                " with that variant",
-                seat=seat.name,
-            )
 
 
 def _check_rules(seat: Seat) -> None:

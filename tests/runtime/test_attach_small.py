@@ -453,6 +453,52 @@ def test_a_seat_that_falls_back_while_judged_is_refused_and_the_others_stay():
     assert all("host's module in" in r.reason for r in plan.seats if r.code == "seat.fell_back")
 
 
+def test_a_guard_that_raises_refuses_its_seats_by_name():
+    model = small.tiny_decoder()
+
+    def forward(ids):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=ids is HELD[0]):
+            return model(ids)
+
+    plan = rt.attach(
+        small.BINDING,
+        model,
+        forward,
+        scheme="fp8_static",
+        rungs=("emulate",),
+        observations=BATCHES,
+        held_out=HELD,
+        on_guard_fail="raise",
+    )
+    codes = {record.code for record in plan.seats if record.state == "refused"}
+    assert codes & {"guard.autocast", "guard.dtype"}
+    assert not plan.names("failed")
+
+
+def test_a_floor_on_another_kind_of_output_is_refused_by_name():
+    with pytest.raises(rt.Refusal, match="top1_agreement"):
+        attach(small.tiny_decoder(), floors={"top1_agreement": 0.9})
+
+
+def test_a_host_without_seats_gives_a_record_of_none():
+    binding = dataclasses.replace(small.BINDING, seats=lambda model: [])
+    plan = attach(small.tiny_decoder(), binding)
+    assert plan.seats == () and not plan.bound and receipt.verify(plan.receipt)
+    assert "0 of 0 seats bound" in plan.explain() and plan.report()
+
+
+def test_what_is_attached_already_is_refused_by_name():
+    model = small.tiny_decoder()
+    before = host_state(model)
+    with attach(model, structures=("decoder_ffn",)) as first:
+        second = attach(model)
+        assert {second.seat(name).code for name in first.bound} == {"host.attached"}
+        assert second.bound
+        second.detach()
+        assert first.active
+    assert_untouched(model, before)
+
+
 # ---------------------------------------------------------------- speed
 
 

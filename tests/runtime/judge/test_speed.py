@@ -1,0 +1,120 @@
+"""attach where speed can be judged: a host whose calls take injected time."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from frtspec import runtime as rt
+from frtspec.runtime import latency, receipt
+from frtspec.runtime.seatmodule import SeatModule
+from tests.runtime import hosts_small as small
+
+BASE = 1.0
+
+
+class TimedHost:
+    """A small host on a clock of its own: each call takes ``cost(active structures)``."""
+
+    def __init__(self, monkeypatch, cost):
+        self.model = small.tiny_decoder()
+        self.now, self.cost = 0.0, cost
+        monkeypatch.setattr(latency, "unjudgeable", self.unjudgeable)
+        monkeypatch.setattr(latency, "device_clock", lambda device: lambda: self.now)
+
+    @staticmethod
+    def unjudgeable(device, rungs, option):
+        return latency.Latency("skipped", "asked") if option == "skip" else None
+
+    def forward(self, ids):
+        active = {
+            m._frt.counter.seat.partition("[")[0]
+            for m in self.model.modules()
+            if isinstance(m, SeatModule)
+        }
+        self.now += self.cost(active)
+        return self.model(ids)
+
+    def attach(self, **options):
+        binding = dataclasses.replace(
+            small.BINDING,
+            seats=lambda model: [
+                dataclasses.replace(s, structure=dataclasses.replace(s.structure, qualify=()))
+                for s in small.tiny_seats(model)
+            ],
+        )
+        options = {"scheme": "fp8_static", "rungs": ("torch",), "iters": 2, **options}
+        return rt.attach(
+            options.pop("binding", binding),
+            self.model,
+            self.forward,
+            observations=small.token_batches(3),
+            **options,
+        )
+
+
+def test_what_gains_binds_and_what_loses_is_kept(monkeypatch):
+    gain = {"ffn": -0.3, "o": 0.2, "qkv": -0.005, "norm": -0.2}
+    host = TimedHost(monkeypatch, lambda active: BASE + sum(gain[name] for name in active))
+    plan = host.attach()
+    assert {name.partition("[")[0] for name in plan.bound} == {"ffn", "norm"}
+    assert plan.unit("decoder_ffn").latency.verdict == "win"
+    assert plan.unit("decoder_ffn").latency.speedup == pytest.approx(1 / 0.7)
+    assert plan.unit("linear_proj").latency.verdict == "loss"
+    assert plan.seat("o[0]").state == "kept" and plan.seat("o[0]").code == "latency"
+    assert plan.seat("qkv[0]").reason.startswith("no gain: 1.005x")
+    assert plan.unions[-1].latency.speedup == pytest.approx(2.0)
+    assert receipt.verify(plan.receipt)
+
+
+def test_a_union_that_loses_drops_units_until_the_rest_gains(monkeypatch):
+    def cost(active):
+        return BASE - 0.1 * len(active) if len(active) < 3 else BASE + 1
+
+    plan = TimedHost(monkeypatch, cost).attach(
+        structures=("decoder_ffn", "linear_proj", "qkv_pack")
+    )
+    assert [u.verdict for u in plan.unions] == ["kept", "accepted"]
+    assert len({name.partition("[")[0] for name in plan.bound}) == 2
+    dropped = [r for r in plan.seats if r.code == "latency"]
+    assert dropped and all(r.reason.startswith("together with") for r in dropped)
+    worst = min(plan.units, key=lambda u: u.host.metrics["cosine"])
+    assert {r.seat.structure.name for r in dropped} == {worst.name}
+
+
+def test_an_a_a_run_binds_nothing(monkeypatch):
+    plan = TimedHost(monkeypatch, lambda active: BASE).attach()
+    assert not plan.bound and {u.latency.verdict for u in plan.units} == {"loss"}
+
+
+def test_baselines_that_a_spec_names_are_listed_as_what_they_are(monkeypatch):
+    plan = TimedHost(monkeypatch, lambda active: BASE - 0.1 * len(active)).attach()
+    baselines = plan.units[0].latency.baselines
+    assert baselines["host"] == "timed"
+    assert baselines["torch_compile"].startswith("baseline_unavailable")
+
+
+def test_profit_rules_are_enforced_where_speed_is_judged(monkeypatch):
+    host = TimedHost(monkeypatch, lambda active: BASE - 0.1 * len(active))
+    plan = host.attach(binding=small.BINDING)
+    record = plan.seat("ffn[0]")
+    assert record.state == "kept" and record.code == "qualify"
+    assert "D*F >= 1048576 does not hold" in record.reason
+    assert {name.partition("[")[0] for name in plan.bound} == {"qkv", "norm"}
+
+
+def test_skip_measures_nothing(monkeypatch):
+    host = TimedHost(monkeypatch, lambda active: BASE + 1.0 * len(active))
+    plan = host.attach(latency="skip")
+    assert len(plan.bound) == 8 and {u.latency.timed for u in plan.units} == {False}
+
+
+def test_after_timing_the_attached_form_is_what_runs(monkeypatch):
+    host = TimedHost(monkeypatch, lambda active: BASE - 0.1 * len(active))
+    plan = host.attach()
+    assert all(plan.attachment.seats) and len(plan.attachment.seats) == len(plan.bound)
+    active = [m for m in host.model.modules() if isinstance(m, SeatModule)]
+    assert active
+    plan.detach()
+    assert not [m for m in host.model.modules() if isinstance(m, SeatModule)]
