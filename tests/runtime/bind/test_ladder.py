@@ -128,7 +128,7 @@ def test_a_kernel_that_loads_and_computes_something_else_is_not_admitted(
 ) -> None:
     bound = hub_bound(tmp_path, monkeypatch, scale=2.0)
     assert bound.rung.kind == "torch"
-    assert bound.trail[0].code == "rung.values" and "rel_l2" in bound.trail[0].reason
+    assert bound.trail[0].code == "rung.values" and "worst row" in bound.trail[0].reason
 
 
 KERNEL = """
@@ -241,7 +241,20 @@ def test_a_lost_tile_of_k_is_outside_the_tolerance(k: int) -> None:
     x, w = torch.randn(64, k), torch.randn(k, 64)
     lost = x.clone()
     lost[:, :16] = 0
-    assert rel_l2(lost @ w, x @ w) > probe.tolerance(k)
+    assert probe.distance(lost @ w, x @ w) > probe.tolerance(k)
+
+
+def test_one_loud_row_does_not_decide_and_a_lost_one_does() -> None:
+    wanted = torch.randn(64, 128)
+    wanted[5] *= 1e4
+    tipped = wanted.clone()
+    tipped[5] *= 1.06
+    assert probe.distance(tipped, wanted) < 2.0**-6 < rel_l2(tipped, wanted)
+    assert float(probe.row_errors(tipped, wanted).max()) < probe.ROW
+    assert float(probe.row_errors(torch.zeros(3, 4), torch.zeros(3, 4)).max()) == 0
+    lost = torch.ones(8, 16)
+    lost[3] = 0
+    assert float(probe.row_errors(lost, torch.ones(8, 16)).max()) > probe.ROW
 
 
 def test_probes_run_on_what_the_host_gave_the_seat() -> None:
