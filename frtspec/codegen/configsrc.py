@@ -55,8 +55,7 @@ def value(expr: ast.Expr, scope: Scope) -> Py:
         case ast.Call(func=func, args=args):
             return call(func.id, *(_argument(arg, scope) for arg in args))
         case ast.Unary(op="not", operand=ast.Binary(op="==" | "!=" as op, left=left, right=right)):
-            opposite = "!=" if op == "==" else "=="
-            return binary(opposite, value(left, scope), value(right, scope))
+            return _equality("!=" if op == "==" else "==", left, right, scope)
         case ast.Unary(op="not", operand=ast.Compare(first=first, links=((op, right),))) if (
             op in _OPPOSITES
         ):
@@ -86,8 +85,17 @@ def _binary(expr: ast.Binary, scope: Scope) -> Py:
         case "??":
             fallback = value(expr.right, scope).at(TERNARY)
             return call("rt.first", maybe(expr.left, scope), f"lambda: {fallback}")
+        case "==" | "!=" as op:
+            return _equality(op, expr.left, expr.right, scope)
         case op:
             return binary(op, value(expr.left, scope), value(expr.right, scope))
+
+
+def _equality(op: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Py:
+    """``==`` and ``!=``; with true, false and none the identity that Python asks for."""
+    if isinstance(right, ast.Name) and right.id in _TRUTH and right.id not in scope.names:
+        op = "is" if op == "==" else "is not"
+    return binary(op, value(left, scope), value(right, scope))
 
 
 def maybe(expr: ast.Expr, scope: Scope) -> Py:
