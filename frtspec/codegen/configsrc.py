@@ -54,18 +54,16 @@ def value(expr: ast.Expr, scope: Scope) -> Py:
             return value(base, scope).item(*(_index_item(item, scope) for item in items))
         case ast.Call(func=func, args=args):
             return call(func.id, *(_argument(arg, scope) for arg in args))
-        case ast.Unary(op="not", operand=ast.Binary(op="==" | "!=" as op, left=left, right=right)):
-            return _equality("!=" if op == "==" else "==", left, right, scope)
-        case ast.Unary(op="not", operand=ast.Compare(first=first, links=((op, right),))) if (
-            op in _OPPOSITES
-        ):
-            return binary(_OPPOSITES[op], value(first, scope), value(right, scope))
+        case ast.Unary(op="not", operand=ast.Compare(first=first, links=((op, right),))):
+            return _compared(_OPPOSITES[op], first, right, scope)
         case ast.Unary(op="not", operand=operand):
             return Py(f"not {value(operand, scope).at(NOT)}", NOT)
         case ast.Unary(operand=operand):
             return Py(f"-{value(operand, scope).at(UNARY)}", UNARY)
         case ast.Binary():
             return _binary(expr, scope)
+        case ast.Compare(first=first, links=((op, right),)):
+            return _compared(op, first, right, scope)
         case ast.Compare(first=first, links=links):
             rest = "".join(f" {op} {value(right, scope).at(COMPARE + 1)}" for op, right in links)
             return Py(value(first, scope).at(COMPARE + 1) + rest, COMPARE)
@@ -85,16 +83,14 @@ def _binary(expr: ast.Binary, scope: Scope) -> Py:
         case "??":
             fallback = value(expr.right, scope).at(TERNARY)
             return call("rt.first", maybe(expr.left, scope), f"lambda: {fallback}")
-        case "==" | "!=" as op:
-            return _equality(op, expr.left, expr.right, scope)
         case op:
             return binary(op, value(expr.left, scope), value(expr.right, scope))
 
 
-def _equality(op: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Py:
-    """``==`` and ``!=``; with true, false and none the identity that Python asks for."""
+def _compared(op: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Py:
+    """One comparison; with true, false and none the identity that Python asks for."""
     if isinstance(right, ast.Name) and right.id in _TRUTH and right.id not in scope.names:
-        op = "is" if op == "==" else "is not"
+        op = {"==": "is", "!=": "is not"}.get(op, op)
     return binary(op, value(left, scope), value(right, scope))
 
 
