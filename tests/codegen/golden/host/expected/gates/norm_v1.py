@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from itertools import product
 
 import torch
-from golden.impls.norm_plain import NormPlain
-from golden.structures.norm_v1 import SPEC
 
 from frtspec.runtime import Bound, BoundImpl, harness
+from golden.impls.norm_plain import NormPlain
+from golden.structures.norm_v1 import SPEC
 
 SIZES = (
     {"M": 5, "D": 64},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from golden.schemes import plain
-
 from frtspec.runtime import SchemeSpec
+from golden.schemes import plain
 
 ALL: dict[str, SchemeSpec] = {
     "plain": plain.SCHEME,

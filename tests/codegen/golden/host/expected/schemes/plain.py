@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from golden.impls.norm_plain import NormPlain
-
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
+from golden.impls.norm_plain import NormPlain
 
 check_abi(1, __name__)
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
-from golden import schemes
-from golden.structures import norm_v1
 
 from frtspec import runtime as rt
+from golden import schemes
+from golden.structures import norm_v1
 
 rt.check_abi(1, __name__)
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from itertools import product
 
 import torch
+
+from frtspec.runtime import Bound, BoundImpl, harness
 from golden.impls.proj_fp8_rows import ProjFp8Rows
 from golden.impls.proj_int8_weights import ProjInt8Weights
 from golden.structures.proj_v1 import SPEC
-
-from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES = (
     {"M": 5, "K": 64, "N": 96},

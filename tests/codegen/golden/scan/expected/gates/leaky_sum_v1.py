@@ -13,9 +13,9 @@ import sys
 from collections.abc import Sequence
 
 import torch
-from golden.structures.leaky_sum_v1 import SPEC
 
 from frtspec.runtime import Bound, BoundImpl, harness
+from golden.structures.leaky_sum_v1 import SPEC
 
 SIZES = (
     {"B": 64, "S": 96, "D": 48},

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from itertools import product
 
 import torch
-from golden.structures.gated_v1 import SPEC
 
 from frtspec.runtime import Bound, BoundImpl, harness
+from golden.structures.gated_v1 import SPEC
 
 SIZES = (
     {"M": 5, "D": 64, "R": 32},
