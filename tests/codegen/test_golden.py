@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from codegen_kit import program_of, tree, written
 
 FOLDER = Path(__file__).parent / "golden"
 CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+DIGEST = re.compile(rb'"[0-9a-f]{64}"')
+"""Digests move with every revision of an op; what they are is tested elsewhere."""
+
 SAID_ELSEWHERE = ("MANIFEST.json", "py.typed", "__init__.py", "impls/__init__.py")
 SAID_ELSEWHERE += ("structures/__init__.py", "gates/__init__.py")
 
@@ -24,7 +28,8 @@ SAID_ELSEWHERE += ("structures/__init__.py", "gates/__init__.py")
 def test_the_package_is_as_recorded(case: str, tmp_path: Path) -> None:
     text = (FOLDER / case / "spec.frt").read_text("utf-8")
     written(program_of(**{case: text}), tmp_path, package="golden")
-    made = {n: d for n, d in tree(tmp_path / "golden").items() if n not in SAID_ELSEWHERE}
+    every = tree(tmp_path / "golden").items()
+    made = {n: DIGEST.sub(b'"..."', data) for n, data in every if n not in SAID_ELSEWHERE}
     expected = FOLDER / case / "expected"
     if os.environ.get("FRTSPEC_UPDATE_GOLDEN"):
         shutil.rmtree(expected, ignore_errors=True)

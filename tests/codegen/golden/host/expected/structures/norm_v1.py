@@ -19,8 +19,8 @@ from frtspec.runtime import StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "0035dfbe7fae6db8e60a72fd25257fcf378316316246bfe3b0684968229a1e18"
-CONTRACT_DIGEST = "c32acf3d33019610a497ad346e2db3ab23d177d2867eaf17fe512a7ff8811b4d"
+SOURCE_DIGEST = "..."
+CONTRACT_DIGEST = "..."
 
 M, D = dims("M", "D")
 

@@ -19,8 +19,8 @@ from frtspec.runtime import SeamSpec, StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "d213da0884bc75c996c9273bb7bc9a65c462334cb14ab873946922f4d950a06a"
-CONTRACT_DIGEST = "15f616e3c967a9d2c46b8e1e2b077dcee3d50aa3025dcb14540cc56f87a114e2"
+SOURCE_DIGEST = "..."
+CONTRACT_DIGEST = "..."
 
 M, K, N = dims("M", "K", "N")
 

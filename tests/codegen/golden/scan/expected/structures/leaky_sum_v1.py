@@ -17,8 +17,8 @@ from frtspec.runtime import StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "550f93c8341c519e82e5e00bb3bca5901e50a777ba6b63551c69f9067ccf4d73"
-CONTRACT_DIGEST = "1536fc1d94e5fd7dbae136ab7c005ad20aaf10e59a17ad00f284e2c2d4f07fb8"
+SOURCE_DIGEST = "..."
+CONTRACT_DIGEST = "..."
 
 B, S, D = dims("B", "S", "D")
 

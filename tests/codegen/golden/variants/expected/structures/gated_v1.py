@@ -20,8 +20,8 @@ from frtspec.runtime import StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "462749ff9aa87679c63a353942434d64a5bc08dfd6b39cb603d2e0f1df5da751"
-CONTRACT_DIGEST = "8f0ca9a6597adb3d0cf2b06a3b81cf22621f3f7223d37d9d76fbb22db0a59035"
+SOURCE_DIGEST = "..."
+CONTRACT_DIGEST = "..."
 
 M, D, R = dims("M", "D", "R")
 
