@@ -73,19 +73,16 @@ def _head(plan: Plan) -> Iterable[str]:
     units = (*plan.units, *plan.unions)
     for unit in units:
         yield _unit(unit)
-    speeds = {f"{u.latency.verdict}, {u.latency.reason}" for u in units if u.latency}
-    if len(speeds) == 1:
-        yield f"speed: {speeds.pop()}"
-    elif speeds:
-        for unit in units:
-            if unit.latency is not None:
-                yield f"speed of {unit.name}: {unit.latency.verdict}, {unit.latency.reason}"
+    untimed = [u.latency for u in units if u.latency is not None and not u.latency.timed]
+    yield from dict.fromkeys(f"speed: {item.verdict}, {item.reason}" for item in untimed)
 
 
 def _unit(unit: UnitRecord) -> str:
     alone = "together" if " + " in unit.name else "alone"
     host = "not judged" if unit.host is None else _host(unit.host)
     text = f"{unit.name} {alone} ({len(unit.seats)} seats): {unit.verdict}; host gate {host}"
+    if unit.latency is not None and unit.latency.timed:
+        return f"{text}; speed {unit.latency.verdict}: {unit.latency.reason}"
     return text if unit.verdict == "accepted" else f"{text}; {unit.reason}"
 
 
