@@ -171,7 +171,8 @@ class _Builder:
         seat = Seats(self.context, self.world.structures, host).build(node)
         if seat is None:
             return ()
-        if index is not None and not _reads(node.path, index):
+        named = _named(node.path)
+        if index is not None and index not in named and named <= set(self.dims):
             self.context.error(
                 "FRT0205",
                 f"seat `{node.name.id}` is at the same place for every `{index}`",
@@ -190,18 +191,19 @@ class _Builder:
                 check_group(self.context, member, self.names)
 
 
-def _reads(path: ast.HostPath, index: str) -> bool:
-    """Whether a path depends on an index."""
+def _named(path: ast.HostPath) -> set[str]:
+    """Names that a path depends on."""
+    found: set[str] = set()
     stack: list[object] = [part.expr for part in path.parts if part.expr is not None]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Name) and node.id == index:
-            return True
-        if isinstance(node, tuple):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, tuple):
             stack.extend(node)
         elif hasattr(node, "__dataclass_fields__"):
             stack.extend(getattr(node, name) for name in node.__dataclass_fields__)
-    return False
+    return found
 
 
 def _is_specifier(text: str) -> bool:

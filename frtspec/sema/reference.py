@@ -58,7 +58,8 @@ class References:
         rebinds = self._define(node, exprs.scope)
         if broken and rebinds:
             named.add(node.name.id)
-        if broken or isinstance(value, ir.Invalid):
+        misplaced = node.kind == "yield" and exprs.scope.step is not None
+        if broken or misplaced or isinstance(value, ir.Invalid):
             value = ir.Invalid(node.span, tuple(sorted(named)))
         lost = node.when is not None and otherwise is None and not rebinds
         if lost and node.kind == "let":
@@ -220,6 +221,7 @@ class References:
         if isinstance(item, ast.ErrorNode):
             return None
         if not isinstance(item, ast.Index) or not isinstance(item.base, ast.Name):
+            exprs.expr(item.base if isinstance(item, ast.Index) else item)
             self.context.error(
                 SCAN,
                 "a scan reads a named value step by step",

@@ -281,7 +281,7 @@ class _Builder:
             if sorted(places) != list(range(len(places))):
                 missing = next(k for k in range(len(places)) if k not in places)
                 self.bad_siblings(f"`{name}[{missing}]` is missing: places count from 0", node.span)
-            elif not index.lo <= len(places) <= index.hi:
+            elif max(places) < index.hi and not index.lo <= len(places) <= index.hi:
                 self.bad_siblings(
                     f"`{name}` has {len(places)} members; {self.target.text} takes "
                     f"{index.lo} to {index.hi}",

@@ -66,6 +66,7 @@ class _Builder:
                 case ast.DimDecl(names=names):
                     for name, index in names:
                         self.declare("dim", name, index)
+                        self.used_index(index)
                 case ast.IndexDecl(name=name):
                     self.declare("index", name)
                 case ast.ParamDecl(name=name):
@@ -84,6 +85,13 @@ class _Builder:
     def declare(self, kind: str, name: ast.Name, index: ast.Name | None = None) -> None:
         symbol = Symbol(kind, name.span, None if index is None else index.id)
         declare(self.context, self.scope, kind, name, symbol)
+
+    def used_index(self, index: ast.Name | None) -> None:
+        known = [m.name.id for m in self.members(ast.IndexDecl)]
+        if index is not None and index.id in known:
+            self.context.use("index", index.id)
+        elif index is not None:
+            self.context.unknown("index", index, known)
 
     def givable(self) -> frozenset[str]:
         ports = [m for m in self.members(ast.PortDecl) if m.direction == "in"]
