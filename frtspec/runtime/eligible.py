@@ -12,7 +12,7 @@ from frtspec.runtime.host import SlotValue, edges
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.recorders import CallForm
 from frtspec.runtime.seatmodule import SeatModule
-from frtspec.runtime.spec import Refused, Seat
+from frtspec.runtime.spec import Refused, SchemeSpec, Seat
 
 DTYPES = {
     "f64": torch.float64,
@@ -118,6 +118,22 @@ def check_variants(seat: Seat) -> None:
                 f"{value.what} is {value.value!r}; {seat.structure.key} has {axis} for "
                 f"{', '.join(map(repr, value.known))}",
                 fix="this host computes something else here: leave this seat out",
+                seat=seat.name,
+            )
+
+
+def check_verified(seat: Seat, scheme: SchemeSpec, impl: type[BoundImpl]) -> None:
+    """Raises Refusal ``spec.imported`` where what would run was never verified."""
+    for what, reason in (
+        (f"scheme {scheme.name}", scheme.imported),
+        (f"structure {seat.structure.key}", seat.structure.imported),
+        (f"impl {impl.SPEC.name}", impl.SPEC.imported),
+    ):
+        if reason is not None:
+            raise Refusal(
+                "spec.imported",
+                f"{what} was imported and not verified: {reason}",
+                fix="verify it, then say `status draft` in its spec and generate again",
                 seat=seat.name,
             )
 

@@ -67,8 +67,8 @@ _WRAPPERS: Mapping[str, str] = {
 def check_host(binding: HostBinding, model: nn.Module) -> None:
     """Whether ``model`` is a host that ``binding`` was written for.
 
-    Raises Refusal ``host.abi``, ``host.wrapped``, ``host.class``, ``host.package`` or
-    ``host.version``, each with what was wanted and what was found.
+    Raises Refusal ``host.abi``, ``spec.imported``, ``host.wrapped``, ``host.class``,
+    ``host.package`` or ``host.version``, each with what was wanted and what was found.
     """
     if binding.runtime_abi != RUNTIME_ABI:
         raise Refusal(
@@ -76,6 +76,12 @@ def check_host(binding: HostBinding, model: nn.Module) -> None:
             f"binding {binding.name} was generated for runtime ABI {binding.runtime_abi}; "
             f"this is ABI {RUNTIME_ABI}",
             fix="run `frtspec gen` again with the installed frtspec",
+        )
+    if binding.imported is not None:
+        raise Refusal(
+            "spec.imported",
+            f"binding {binding.name} was imported and not verified: {binding.imported}",
+            fix="verify it, then say `status draft` in its spec and generate again",
         )
     lineage = [cls.__name__ for cls in type(model).__mro__]
     for wrapper, instead in _WRAPPERS.items():

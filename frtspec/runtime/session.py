@@ -87,9 +87,7 @@ class Session:
         """Checks everything that concerns the whole host; raises Refusal before touching it."""
         hosts.check_host(binding, model)
         _check_eval(model)
-        stream = samples.calibration(
-            forward, observations, max_samples=options.max_samples, keep=JUDGED_SAMPLES
-        )
+        stream = samples.calibration(forward, observations, max_samples=options.max_samples)
         apart = samples.held_out(
             held_out,
             forward,
@@ -125,6 +123,7 @@ class Session:
                 record.keep("scheme", route.keep or self.scheme.otherwise)
                 continue
             with isolated([record], "checking the host's facts"):
+                eligible.check_verified(record.seat, self.scheme, route.impl)
                 eligible.check_variants(record.seat)
                 _check_rules(record.seat)
                 modules = hosts.seat_modules(self.model, record.seat)
@@ -159,8 +158,8 @@ class Session:
         )
         self._settle(self.calibrated, records, "calibration")
         self.judged = self.calibrated
-        if apart:
-            left = [record for record in records if record.open]
+        left = [record for record in records if record.open]
+        if apart and left:
             thunks = [self.untouched.recording(thunk) for thunk in apart]
             self.judged = observe.observe(
                 self.model,
@@ -224,7 +223,7 @@ class Session:
         assert self.calibrated is not None
         for record in self.open_records():
             with isolated([record], "binding"):
-                record.bound = ladder.bind_seat(
+                bound = ladder.bind_seat(
                     self.model,
                     record.seat,
                     self.route(record.seat),
@@ -232,6 +231,7 @@ class Session:
                     rungs=self.options.rungs,
                     on_guard_fail=self.options.on_guard_fail,
                 )
+                record.build(bound)
 
     def judge_seats(self) -> None:
         """Saturation, kernel parity and boundary, seat by seat."""
