@@ -223,6 +223,11 @@ MISSING: tuple[Missing, ...] = (
     Missing(ast.PipelineUse, "a pipeline in a binding"),
     Missing(ast.ChainDecl, "a chain between seats"),
     Missing(ast.GroupDecl, "a group of seats"),
+    Missing(
+        ast.BindingDecl,
+        "a binding with several hosts",
+        lambda n: sum(isinstance(m, ast.HostDecl) for m in n.members) > 1,
+    ),
     Missing(ast.HostDecl, "a native module", lambda n: n.native_module is not None),
     Missing(ast.FormDecl, "this form of a seat", lambda n: n.name.id not in _FORMS_YET, "SeatDecl"),
     Missing(ast.FormDecl, "a parameter of a form", lambda n: n.params and n.name.id in _FORMS_YET),

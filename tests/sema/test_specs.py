@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from frtspec.checks import illegal
 from frtspec.diag.source import SourceFile
 from frtspec.ir.decl import Program, Structure
 from frtspec.sema import analyse
@@ -67,6 +69,20 @@ def test_every_combination_types(catalog: Program) -> None:
         for combo in combos(structure):
             typing = infer(structure, combo)
             assert typing.problems == ()
+
+
+def test_the_program_keeps_its_promises(catalog: Program) -> None:
+    assert illegal(catalog) == ()
+
+
+def test_a_broken_promise_is_named(catalog: Program) -> None:
+    structure = catalog.structures["decoder_ffn", 1]
+    gone = replace(catalog, structures={}, impls={})
+    assert any("every seat is of a structure" in line for line in illegal(gone))
+    bare = replace(structure, reference=(), slots=(), seams=())
+    found = illegal(replace(catalog, structures={("decoder_ffn", 1): bare}))
+    assert any("every output is yielded: y" in line for line in found)
+    assert any("packs and scales are of its target" in line for line in found)
 
 
 def test_digests_are_filled_in(catalog: Program) -> None:
