@@ -23,7 +23,7 @@ SETTLED = ("axis", "axes", "pair", "equation")
 class Promise:
     """One promise about one kind of declaration. ``broken`` yields what breaks it."""
 
-    kind: type[Any]
+    kind: type
     text: str
     broken: Callable[[Any, decl.Program], Iterator[str]]
 
@@ -37,8 +37,8 @@ def illegal(program: decl.Program) -> tuple[str, ...]:
         *program.bindings.values(),
     ]
     return tuple(
-        f"{type(item).__name__} {item.name}: {row.text}: {what}"
-        for item in every
+        f"{type(item).__name__} {name}: {row.text}: {what}"
+        for item, name in ((item, item.name) for item in every)
         for row in PROMISES
         if isinstance(item, row.kind)
         for what in row.broken(item, program)

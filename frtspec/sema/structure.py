@@ -177,9 +177,10 @@ class _Builder:
         """Type every combination, report what is wrong, settle the axes of the ops."""
         total = count(structure)
         if total > MOST:
+            shown = str(total) if total < 10**6 else "millions of"
             self.context.error(
                 "FRT0315",
-                f"there are {total} combinations of variants and optional inputs to check, "
+                f"there are {shown} combinations of variants and optional inputs to check, "
                 f"{MOST} at most",
                 self.node.name.span,
                 help="split the structure, or drop variants that only change the execution",
