@@ -12,7 +12,7 @@ from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.messages import Place, lexeme_here
 from frtspec.syntax.nodes import Node
 from frtspec.syntax.panic import HEADS, drop_rest, panic
-from frtspec.syntax.recover import apply_repair, find_repair
+from frtspec.syntax.recover import Repair, apply_repair, end_before, find_repair
 from frtspec.syntax.scanner import indent_at
 from frtspec.syntax.tables import END
 
@@ -99,11 +99,19 @@ class Mender:
             found = messages.for_repair(place, repair)
             apply_repair(engine, repair)
             if repair.doubtful:
-                self.doubtful.append(repair.found.start)
+                self._doubt(repair)
         else:
             found = messages.for_panic(place, panic(engine), engine.tables)
         if not repeated:  # nothing was read since the last one: it is the same mistake
             self.diagnostics.append(found)
+
+    def _doubt(self, repair: Repair) -> None:
+        """Note the member that was mended by a guess: the one that ends before what was
+        dropped or put, unless that opened a line of its own."""
+        text, at = self.engine.text, repair.found.start
+        if repair.kind == "drop" and indent_at(text, at) is not None:
+            return
+        self.doubtful.append(at if repair.kind == "exchange" else end_before(text, at))
 
     def _close_blocks(self, place: Place) -> bool:
         """At the end of the text or at a declaration's head in the first column: close

@@ -173,6 +173,9 @@ def for_repair(place: Place, repair: Repair) -> Diagnostic:
         )
     if repair.kind == "close_text":
         return _unclosed_text(place.path, found)
+    if repair.kind == "remark":
+        habit = wording()["habits"][found.text]
+        return Diagnostic("FRT0101", habit["message"], span, help=habit["help"])
     if special is not None:
         return special
     if repair.kind == "spell":

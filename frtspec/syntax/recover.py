@@ -50,7 +50,7 @@ _INSTEAD = {"open_string": "STRING", "quoted": "STRING"}
 class Repair:
     """One edit.
 
-    kind      spell, name, insert, exchange, drop, close_text
+    kind      spell, name, insert, exchange, drop, close_text, remark
     found     the lexeme at which the edit is made
     terminal  what stands there afterwards (None for drop)
     cell, at  where reading goes on
@@ -70,6 +70,9 @@ class Repair:
 
 def find_repair(engine: Engine) -> Repair | None:
     """The best repair for the error at the engine's position, or None."""
+    remark = _remark(engine)
+    if remark is not None:
+        return remark
     best: Repair | None = None
     places: list[tuple[Cell, int]] = [(engine.cell, engine.at)]
     places.extend((step.cell, step.start) for step in reversed(engine.recent))
@@ -91,6 +94,19 @@ def find_repair(engine: Engine) -> Repair | None:
             if best is None or cost < best.cost:
                 best = replace(repair, cost=cost)
     return best
+
+
+def _remark(engine: Engine) -> Repair | None:
+    """The rest of a line that was meant as a comment: at the error, or where ``//`` was
+    read as the operator at the start of a line."""
+    text = engine.text
+    places = [(s.cell, s.start) for s in engine.recent if indent_at(text, s.start) is not None]
+    for cell, at in [(engine.cell, engine.at), *reversed(places)]:
+        if text.startswith(("//", "/*"), at):
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            return Repair("remark", lexeme_at(text, at), None, "", cell, end, 0, False)
+    return None
 
 
 def _is_clear(engine: Engine, repair: Repair) -> bool:
@@ -154,7 +170,8 @@ def _with(engine: Engine, cell: Cell, found: Lexeme, terminal: str) -> Iterator[
         cost = 2.6 if is_word else 1.5
     if not _unlikely(engine, found, text):
         cost += 0.2 if text in _OPENERS or text in _CLOSERS else 0
-        yield _put(engine, cell, found, terminal, text, "insert", cost, found.start, bool(filler))
+        guessed = bool(filler) or text == "]"  # where a `]` was meant is anyone's guess
+        yield _put(engine, cell, found, terminal, text, "insert", cost, found.start, guessed)
     if filler and found.kind in ("word", "number", "string"):
         yield _put(engine, cell, found, terminal, text, "exchange", 2.3, found.end, True)
     elif not filler and _alike(text, found.text):

@@ -25,13 +25,15 @@ class Line:
 
 @dataclass
 class Mistake:
-    """``lines``: the final numbers of the lines on which a finding is right."""
+    """``lines``: the final numbers of the lines on which a finding is right. ``head``: the
+    line of the block, where it is right as well (a seat lacks what was misnamed in it)."""
 
     kind: str
     index: int
     before: str
     after: str
     around: tuple[int, ...] = (0,)
+    head: int | None = None
     lines: set[int] = field(default_factory=set)
 
 
@@ -65,12 +67,18 @@ class Site:
 
     def block(self) -> str:
         """The keyword of the block that the line lies in, by indentation."""
+        head = self.head()
+        return "" if head is None else self.lines[head].text.split(None, 1)[0]
+
+    def head(self) -> int | None:
+        """The line that opens the block."""
         indent = len(self.text) - len(self.text.lstrip())
-        for line in reversed(self.lines[: self.index]):
-            other = len(line.text) - len(line.text.lstrip())
-            if line.text.strip() and other < indent and line.text.rstrip().endswith("{"):
-                return line.text.split(None, 1)[0]
-        return ""
+        for index in range(self.index - 1, -1, -1):
+            text = self.lines[index].text
+            other = len(text) - len(text.lstrip())
+            if text.strip() and other < indent and text.rstrip().endswith("{"):
+                return index
+        return None
 
 
 LISTS = ("boundary", "dims", "siblings", "call", "variant")
@@ -291,7 +299,9 @@ def unknown_fact(site: Site) -> str | None:
 
 def duplicate(site: Site) -> str | None:
     """A declaration that is there twice."""
-    if site.word in ("slot", "param", "variant", "in", "expect", "scale", "pack", "host"):
+    if site.block() in LISTS:
+        return None
+    if site.word in ("slot", "param", "variant", "in", "scale", "pack"):
         ends = site.code.rstrip()
         return f"{site.text}\n{ends}" if ends and ends[-1] not in "{," else None
     return None
@@ -370,7 +380,10 @@ def plant(text: str, seed: int, kinds: dict[str, Kind], count: int = 8) -> Plant
             new = kinds[kind](Site(lines, index, rng))
             if new is None or new == lines[index].text:
                 continue
-            mistakes.append(Mistake(kind, index, lines[index].text, new, _AROUND.get(kind, (0,))))
+            site = Site(lines, index, rng)
+            head = site.head() if kind in ("unknown_slot", "unknown_point") else None
+            around = _AROUND.get(kind, (0,))
+            mistakes.append(Mistake(kind, index, lines[index].text, new, around, head))
             for near in range(index - 2, index + 3):
                 if 0 <= near < len(lines):
                     lines[near].taken = True
@@ -392,4 +405,6 @@ def _finished(lines: list[Line], mistakes: list[Mistake]) -> Planted:
     for mistake in mistakes:
         first, behind = starts[mistake.index], starts[mistake.index + 1]
         mistake.lines = set(range(first, behind)) | {first + step for step in mistake.around}
+        if mistake.head is not None:
+            mistake.lines.add(starts[mistake.head])
     return Planted("\n".join(out) + "\n", mistakes)
