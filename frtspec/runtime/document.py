@@ -46,8 +46,8 @@ def _specs(plan: Plan) -> list[Json]:
     for record in plan.seats:
         structure = record.seat.structure
         add("structure", structure.name, structure.version, structure)
-        if record.bound is not None:
-            spec = record.bound.impl.SPEC
+        if record.built is not None:
+            spec = record.built.spec
             seam = f".{spec.seam}" if spec.seam else ""
             add("impl", f"{spec.name} for {spec.structure}{seam}", spec.version, spec)
     return [rows[key] for key in sorted(rows)]
@@ -80,8 +80,8 @@ def _plan(plan: Plan) -> Json:
 
 
 def _seat(plan: Plan, record: SeatRecord) -> Json:
-    seat, bound = record.seat, record.bound
-    trail = bound.trail if bound is not None else record.refusal.trail if record.refusal else ()
+    seat, built = record.seat, record.built
+    trail = built.trail if built is not None else record.refusal.trail if record.refusal else ()
     return {
         "name": seat.name,
         "target": seat.target,
@@ -92,10 +92,10 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
         "dims": dict(seat.dims),
         "qualify": record.qualify,
         "parameters": record.parameters,
-        "impl": bound.impl.SPEC.name if bound is not None else None,
-        "rung": bound.rung.label if bound is not None else None,
+        "impl": built.spec.name if built is not None else None,
+        "rung": built.rung.label if built is not None else None,
         "trail": [asdict(row) for row in trail],
-        "bytes_added": bound.bytes_added if bound is not None else None,
+        "bytes_added": built.bytes_added if record.state == "bound" and built else None,
         "weights": plan.watch.marks.get(seat.name, {}),
         "precision": plan.precision_spec[seat.name],
     }

@@ -188,7 +188,7 @@ def _tail(plan: Plan) -> Iterable[str]:
         more = f", and {len(cover.rest) - 5} smaller ones" if len(cover.rest) > 5 else ""
         if largest:
             yield f"  on the host: {largest}{more}"
-    added = sum(r.bound.bytes_added for r in plan.seats if r.state == "bound" and r.bound)
+    added = sum(r.built.bytes_added for r in plan.seats if r.state == "bound" and r.built)
     if added:
         yield f"packs add {size_text(added)}; the host's own weights stay resident"
 
@@ -206,7 +206,7 @@ def _fell_through(plan: Plan) -> Iterable[str]:
     """Rungs that bound seats could not run on, each reason once, whole."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for record in plan.seats:
-        for row in record.bound.trail if record.bound is not None else ():
+        for row in record.built.trail if record.built is not None else ():
             if row.verdict == "fell_through":
                 found.setdefault((row.what, row.code, row.reason), []).append(record.name)
     for (what, code, reason), seats in found.items():

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from frtspec.runtime.errors import Failure, Refusal
+from frtspec.runtime.errors import Failure, Refusal, TrailRow
 from frtspec.runtime.gates import GateResult
 from frtspec.runtime.latency import Latency
-from frtspec.runtime.spec import Seat
+from frtspec.runtime.spec import ImplSpec, RungSpec, Seat
 
 if TYPE_CHECKING:
     from frtspec.runtime.ladder import BoundSeat
@@ -21,9 +21,23 @@ not asked for). refused: the host's, because something does not hold. failed: th
 because something raised."""
 
 
+@dataclass(frozen=True)
+class Built:
+    """What was built for a seat, without the packs: the impl, its rung and the way to it."""
+
+    spec: ImplSpec
+    rung: RungSpec
+    trail: tuple[TrailRow, ...]
+    bytes_added: int
+
+
 @dataclass
 class SeatRecord:
-    """One seat and what became of it. ``state`` is empty until it is settled, once."""
+    """One seat and what became of it. ``state`` is empty until it is settled, once.
+
+    bound   the seat as built, packs and all; given up when the seat stays the host's
+    built   what is known of it afterwards
+    """
 
     seat: Seat
     state: str = ""
@@ -33,6 +47,7 @@ class SeatRecord:
     refusal: Refusal | None = None
     failure: Failure | None = None
     bound: BoundSeat | None = None
+    built: Built | None = None
     gates: list[GateResult] = field(default_factory=list)
     qualify: dict[str, bool] = field(default_factory=dict)
     parameters: int = 0
@@ -48,9 +63,13 @@ class SeatRecord:
     @property
     def form(self) -> str:
         """``fp8_static on torch``, or nothing where no impl was bound."""
-        if self.bound is None:
+        if self.built is None:
             return ""
-        return f"{self.bound.impl.SPEC.name} on {self.bound.rung.label}"
+        return f"{self.built.spec.name} on {self.built.rung.label}"
+
+    def build(self, bound: BoundSeat) -> None:
+        self.bound = bound
+        self.built = Built(bound.impl.SPEC, bound.rung, bound.trail, bound.bytes_added)
 
     def gate(self, *names: str) -> GateResult | None:
         """The first result among these gates, if it ran."""
@@ -75,6 +94,8 @@ class SeatRecord:
         if self.state:
             raise RuntimeError(f"{self.name} is {self.state} already, not {state}")
         self.state, self.code, self.reason = state, code, reason
+        if state != "bound":
+            self.bound = None
 
 
 @dataclass

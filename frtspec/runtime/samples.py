@@ -22,30 +22,23 @@ Thunk = Callable[[], Any]
 class Samples:
     """A stream of thunks with its first thunk known.
 
-    Iterating pulls from the source once: a second iteration is an error of the
-    caller, because the source may be a generator. ``first`` can be called any
-    number of times. ``kept`` holds the first ``keep`` thunks that went by, so
-    that gates can run the same samples again.
+    Iterate once: the source may be a generator. ``first`` can be called any number
+    of times.
     """
 
-    def __init__(self, thunks: Iterable[Thunk], *, keep: int, what: str) -> None:
+    def __init__(self, thunks: Iterable[Thunk], *, what: str) -> None:
         self._source = iter(thunks)
-        self._keep = keep
-        self.kept: list[Thunk] = []
         try:
             self.first = next(self._source)
         except StopIteration:
             raise _empty(what) from None
 
     def __iter__(self) -> Iterator[Thunk]:
-        for thunk in chain((self.first,), self._source):
-            if len(self.kept) < self._keep:
-                self.kept.append(thunk)
-            yield thunk
+        return chain((self.first,), self._source)
 
 
 def calibration(
-    forward: Any, observations: Any = None, *, max_samples: int | None = None, keep: int = 8
+    forward: Any, observations: Any = None, *, max_samples: int | None = None
 ) -> Samples:
     """The samples to calibrate on.
 
@@ -59,10 +52,10 @@ def calibration(
     if observations is not None:
         _require_callable(forward, "observations= needs a forward that takes one observation")
         thunks = (partial(forward, item) for item in _items(observations, "observations"))
-        return Samples(islice(thunks, max_samples), keep=keep, what="observations=")
+        return Samples(islice(thunks, max_samples), what="observations=")
     if callable(forward):
-        return Samples((forward,), keep=keep, what="forward")
-    return Samples(islice(_thunks(forward), max_samples), keep=keep, what="forward")
+        return Samples((forward,), what="forward")
+    return Samples(islice(_thunks(forward), max_samples), what="forward")
 
 
 def held_out(

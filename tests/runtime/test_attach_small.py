@@ -140,6 +140,14 @@ def test_precision_says_what_really_runs():
     assert kept["points"]["x"]["dtype"] == "f32"
 
 
+def test_a_plan_holds_no_packs_of_seats_that_stay_the_hosts():
+    plan = attach(small.tiny_decoder(), rungs=None)
+    assert not plan.bound and all(record.bound is None for record in plan.seats)
+    assert plan.seat("ffn[0]").form == "fp8_static on torch"
+    seat = next(s for s in plan.receipt["plan"]["seats"] if s["name"] == "ffn[0]")
+    assert seat["rung"] == "torch" and seat["bytes_added"] is None and len(seat["trail"]) == 2
+
+
 def test_every_bound_seat_went_through_every_gate():
     plan = attach(small.tiny_decoder())
     for name in plan.bound:

@@ -51,10 +51,10 @@ def test_max_samples_bounds_thunks_too():
     assert len(list(samples.calibration([lambda: 1] * 9, max_samples=4))) == 4
 
 
-def test_the_first_thunks_are_kept_to_run_again():
-    stream = samples.calibration(lambda obs: obs, iter(range(5)), keep=2)
+def test_the_first_sample_can_run_again():
+    stream = samples.calibration(lambda obs: obs, iter(range(5)))
+    assert stream.first() == 0
     assert [thunk() for thunk in stream] == [0, 1, 2, 3, 4]
-    assert [thunk() for thunk in stream.kept] == [0, 1]
     assert stream.first() == 0
 
 
