@@ -52,7 +52,8 @@ def _invalid(item: decl.Structure, _: decl.Program) -> Iterator[str]:
 
 
 def _undeclared(item: decl.Structure, _: decl.Program) -> Iterator[str]:
-    known = {x.name for x in (*item.inputs, *item.slots, *item.params, *item.indexes)}
+    known = {port.name for port in item.inputs} | {slot.name for slot in item.slots}
+    known |= {param.name for param in item.params} | {index.name for index in item.indexes}
     known |= {port.scale for port in item.outputs if port.scale}
     for stmt in statements(item.reference):
         known |= defines(stmt)
