@@ -7,7 +7,6 @@ names that would survive a change of the grammar.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,6 @@ from typing import Any
 
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import Span
-from frtspec.resources import grammar_dir
 from frtspec.syntax.braces import Suggestion
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.grammar import RESERVED
@@ -24,18 +22,13 @@ from frtspec.syntax.panic import Dropped
 from frtspec.syntax.recover import Repair, end_before
 from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, lexemes, line_indent
 from frtspec.syntax.tables import END, ERROR, Tables, tables
+from frtspec.syntax.wording import wording
 
 ANYTHING = ""
 """In the key of a mistake: whatever stands there."""
 
 SHOWN = 5
 """More things than this are not listed; the block's members are named instead."""
-
-
-@cache
-def wording() -> dict[str, Any]:
-    """``grammar/errors.toml``."""
-    return tomllib.loads((grammar_dir() / "errors.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -173,7 +166,7 @@ def for_repair(place: Place, repair: Repair) -> Diagnostic:
         )
     if repair.kind == "close_text":
         return _unclosed_text(place.path, found)
-    if repair.kind == "remark":
+    if repair.kind in ("remark", "line"):
         habit = wording()["habits"][found.text]
         return Diagnostic("FRT0101", habit["message"], span, help=habit["help"])
     if special is not None:

@@ -15,6 +15,7 @@ from frtspec.diag.suggest import closest
 from frtspec.syntax.engine import Cell, Engine
 from frtspec.syntax.grammar import RESERVED
 from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, lexemes, skip_trivia
+from frtspec.syntax.wording import wording
 
 MUST_READ = 4
 """Tokens that have to follow a repair before it is believed."""
@@ -50,7 +51,7 @@ _INSTEAD = {"open_string": "STRING", "quoted": "STRING"}
 class Repair:
     """One edit.
 
-    kind      spell, name, insert, exchange, drop, close_text, remark
+    kind      spell, name, insert, exchange, drop, close_text, remark, line
     found     the lexeme at which the edit is made
     terminal  what stands there afterwards (None for drop)
     cell, at  where reading goes on
@@ -70,9 +71,9 @@ class Repair:
 
 def find_repair(engine: Engine) -> Repair | None:
     """The best repair for the error at the engine's position, or None."""
-    remark = _remark(engine)
-    if remark is not None:
-        return remark
+    whole = _remark(engine) or _foreign_line(engine)
+    if whole is not None:
+        return whole
     best: Repair | None = None
     places: list[tuple[Cell, int]] = [(engine.cell, engine.at)]
     places.extend((step.cell, step.start) for step in reversed(engine.recent))
@@ -107,6 +108,20 @@ def _remark(engine: Engine) -> Repair | None:
             end = len(text) if end < 0 else end
             return Repair("remark", lexeme_at(text, at), None, "", cell, end, 0, False)
     return None
+
+
+def _foreign_line(engine: Engine) -> Repair | None:
+    """A whole line in another language, such as ``import torch``."""
+    text, at = engine.text, engine.at
+    found = lexeme_at(text, at) if at < len(text) else None
+    if found is None or found.kind != "word" or found.text not in wording()["habits"]:
+        return None
+    end = text.find("\n", at)
+    end = len(text) if end < 0 else end
+    braces = sum(one.text in ("{", "}") for one in lexemes(text[:end], at))
+    if indent_at(text, at) is None or braces or not engine.progress(engine.cell, end, 1)[0]:
+        return None
+    return Repair("line", found, None, "", engine.cell, end, 0, False)
 
 
 def _is_clear(engine: Engine, repair: Repair) -> bool:

@@ -12,10 +12,11 @@ from lark import Lark
 from frtspec.resources import grammar_dir
 from frtspec.syntax.compile import END, FILE, grammar_digest, load_tables, tables_text
 from frtspec.syntax.grammar import compile_grammar
-from frtspec.syntax.messages import mistakes, wording
+from frtspec.syntax.messages import mistakes
 from frtspec.syntax.parse import parse
 from frtspec.syntax.scanner import lexemes
 from frtspec.syntax.tables import ERROR, tables
+from frtspec.syntax.wording import wording
 from tests.syntax.support import ROOT, catalog, parsed, source_of
 
 
