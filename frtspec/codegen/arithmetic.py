@@ -83,6 +83,8 @@ class Emulation:
         for scale in impl.scales:
             if scale.kind != "static":
                 raise Unsupported(f"`scale {scale.name}`, computed at run time,", scale.span)
+            if scale.granularity[0] != "tensor":
+                raise Unsupported(f"`scale {scale.name}` per {scale.granularity[0]}", scale.span)
         self.stores = dict(impl.numerics.stores)
         self.alias = _aliases(self.cut)
         self.used = _names(self.cut) | {slot.name for slot in self.structure.slots}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frtspec.codegen import condsrc, dimsrc
+from frtspec.codegen.contractsrc import contract, known_variants
 from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.names import DTYPES, RESERVED, free
@@ -64,7 +65,7 @@ class References:
         structure = self.structure
         body, sizes = self._body(self._arguments(structure.inputs, structure.slots))
         outputs = structure.outputs
-        lines = self._contract() + self._defaults(body, sizes)
+        lines = contract(structure) + self._defaults(body, sizes)
         lines += [
             f"{body.name(port.name)}: Tensor | None = None"
             for port in outputs
@@ -96,7 +97,7 @@ class References:
         body, sizes = self._body([*sources, *self._arguments((), slots)])
         inner = self._inside(seam)
         targets = [body.name(name) for name in seam.targets]
-        lines = self._known_variants(seam.variants)
+        lines = known_variants(self.structure, seam.variants)
         lines += returned(self._flow(seam.body, inner, body), targets)
         shapes = ", ".join(shaped(name, None, self._shape(name)) for name in seam.sources)
         results = ", ".join(shaped(name, None, self._shape(name)) for name in seam.targets)
@@ -202,47 +203,6 @@ class References:
     def _default(self, name: str) -> str | None:
         return next((p.default for p in self.structure.inputs if p.name == name), None)
 
-    def _contract(self) -> list[str]:
-        """Checks of what the types cannot say: variants, counts, what goes with what."""
-        structure = self.structure
-        lines = self._known_variants([variant.name for variant in structure.variants])
-        for index in structure.indexes:
-            listed: list[Port | Slot] = [*structure.inputs, *structure.slots]
-            for name in [v.name for v in listed if v.index == index.name][:1]:
-                text = f"{structure.name} takes {index.lo} to {index.hi} of {name}, found "
-                lines.append(f"if not {index.lo} <= len({name}) <= {index.hi}:")
-                lines.append(f'    raise ValueError(f"{text}{{len({name})}}")')
-        for cond in structure.excluded:
-            lines.append(f"if {condsrc.condition(cond, {})}:")
-            text = f"{structure.name}: no form exists where {condsrc.spoken(cond)}"
-            lines.append(f"    raise ValueError({pyrepr(text)})")
-        return lines + self._absences()
-
-    def _known_variants(self, axes: Sequence[str]) -> list[str]:
-        if not axes:
-            return []
-        given = {name: name for name in axes}
-        check = call("ops.check_variants", pyrepr(self.structure.name), "VARIANTS", **given)
-        return [check.text]
-
-    def _absences(self) -> list[str]:
-        """What may only be given under some condition is refused elsewhere."""
-        groups: dict[str, list[str]] = {}
-        conditions = {}
-        values: list[Port | Slot] = [*self.structure.inputs, *self.structure.slots]
-        for value in values:
-            if value.when is not None:
-                because = condsrc.spoken(value.when)
-                groups.setdefault(because, []).append(value.name)
-                conditions[because] = value.when
-        lines = []
-        for because, names in groups.items():
-            given = {name: name for name in names}
-            lines.append(f"if {condsrc.condition(condsrc.negated(conditions[because]), {})}:")
-            check = call("ops.check_absent", pyrepr(self.structure.name), pyrepr(because), **given)
-            lines.append(f"    {check}")
-        return lines
-
     def _defaults(self, body: Body, sizes: Sizes) -> list[str]:
         """What an absent input stands for."""
         lines = []
@@ -275,9 +235,9 @@ class References:
         skipped = set()
         for seam in outer:
             members = {stmt.span for stmt in seam.body}
-            last = max(k for k, stmt in enumerate(stmts) if stmt.span in members)
-            self._contiguous(seam, stmts, members, last)
-            calls[stmts[last].span] = seam
+            places = [k for k, stmt in enumerate(stmts) if stmt.span in members]
+            self._contiguous(seam, stmts[places[0] : places[-1]], members)
+            calls[stmts[places[-1]].span] = seam
             skipped |= members
         lines: list[str] = []
         run: list[Stmt] = []
@@ -315,9 +275,10 @@ class References:
             and (len(other.body) < len(seam.body) or order[other.name] > order[seam.name])
         ]
 
-    def _contiguous(self, seam: Seam, stmts: Sequence[Stmt], members: set[Span], last: int) -> None:
+    def _contiguous(self, seam: Seam, stmts: Sequence[Stmt], members: set[Span]) -> None:
+        """One call stands where the seam ends, so nothing before may read what it makes."""
         made = set(_defined_names(s for s in stmts if s.span in members))
-        for stmt in stmts[:last]:
+        for stmt in stmts:
             if stmt.span not in members and made & reads(stmt):
                 raise Unsupported(
                     f"the seam `{seam.name}`, whose values are read before its end", seam.span

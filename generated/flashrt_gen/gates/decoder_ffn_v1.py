@@ -19,7 +19,7 @@ from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.structures.decoder_ffn_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"M": 5, "D": 64, "F": 96},
     {"M": 33, "D": 160, "F": 96},
 )

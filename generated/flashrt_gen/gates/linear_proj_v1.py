@@ -19,7 +19,7 @@ from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
 from flashrt_gen.structures.linear_proj_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"M": 5, "K": 64, "N": 96},
     {"M": 33, "K": 160, "N": 96},
 )

@@ -18,7 +18,7 @@ from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
 from flashrt_gen.structures.norm_fused_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"M": 5, "D": 64},
     {"M": 33, "D": 160},
 )

@@ -19,7 +19,7 @@ from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
 from flashrt_gen.structures.qkv_pack_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"M": 5, "K": 64, "N[0]": 96, "N[1]": 48, "N[2]": 80},
     {"M": 33, "K": 160, "N[0]": 96, "N[1]": 128, "N[2]": 64},
 )

@@ -19,7 +19,7 @@ from frtspec.runtime import Bound, BoundImpl, harness
 from golden.impls.norm_plain import NormPlain
 from golden.structures.norm_v1 import SPEC
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"M": 5, "D": 64},
     {"M": 33, "D": 160},
 )

@@ -20,7 +20,7 @@ from golden.impls.proj_fp8_rows import ProjFp8Rows
 from golden.impls.proj_int8_weights import ProjInt8Weights
 from golden.structures.proj_v1 import SPEC
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"M": 5, "K": 64, "N": 96},
     {"M": 33, "K": 160, "N": 96},
 )

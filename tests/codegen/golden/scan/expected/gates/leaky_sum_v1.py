@@ -17,7 +17,7 @@ import torch
 from frtspec.runtime import Bound, BoundImpl, harness
 from golden.structures.leaky_sum_v1 import SPEC
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"B": 64, "S": 96, "D": 48},
     {"B": 160, "S": 96, "D": 128},
 )

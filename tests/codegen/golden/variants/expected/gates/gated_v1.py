@@ -18,7 +18,7 @@ import torch
 from frtspec.runtime import Bound, BoundImpl, harness
 from golden.structures.gated_v1 import SPEC
 
-SIZES = (
+SIZES: tuple[dict[str, int], ...] = (
     {"M": 5, "D": 64, "R": 32},
     {"M": 33, "D": 160, "R": 32},
 )
