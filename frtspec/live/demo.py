@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
     from frtspec.live.language import Figures, Host
     from frtspec.live.smollm import Loaded
-    from frtspec.runtime import Plan
+    from frtspec.runtime import Plan, SeatRecord
 
 PROMPT = "The capital of France is Paris. The capital of Italy is"
 TOKENS = 20
 """Tokens that are generated attached and detached."""
+
+LENGTH = 256
+SAMPLES, SAMPLES_FULL = 4, 8
+"""Sequences of LENGTH tokens to calibrate on, and as many to judge on."""
 
 ASKED = {"scheme": "fp8_static", "structures": ("decoder_ffn",), "rungs": ("emulate",)}
 """Options of every attachment here: static FP8 on the MLPs, its arithmetic emulated."""
@@ -53,8 +57,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="also what happens without gates, in bfloat16, and after a calibration that never"
-        " saw the start of a sequence",
+        help="twice the text, and also what happens without gates, in bfloat16, and after a"
+        " calibration that never saw the start of a sequence (several minutes)",
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="print every figure that a gate measured"
     )
     parser.add_argument(
         "--receipt", metavar="FILE", type=Path, help="write the attachment's receipt here"
@@ -64,10 +71,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     began = time.monotonic()
-    demo = _prepare()
+    demo = _prepare(SAMPLES_FULL if options.full else SAMPLES)
     if options.full:
         _ungated(demo)
     plan = _attach(demo)
+    if options.report:
+        print(f"\n{plan.report()}")
     if options.receipt:
         print(f"\nreceipt      {plan.save_receipt(options.receipt)}")
     same = _attached_and_detached(demo, plan)
@@ -102,7 +111,7 @@ class Demo:
         return figures(self.reference, self.host.logits(self.held_out), self.held_out)
 
 
-def _prepare() -> Demo:
+def _prepare(samples: int) -> Demo:
     with progress() as say:
         say("importing torch and transformers")
         data.require("torch", "transformers")
@@ -111,7 +120,7 @@ def _prepare() -> Demo:
         from frtspec.live.language import Host
 
         loaded = smollm.load(say)
-        size = {"count": 8, "length": 256}
+        size = {"count": samples, "length": LENGTH}
         calibration = text.sequences(loaded.tokenizer, text.CALIBRATION, **size)
         held_out = text.sequences(loaded.tokenizer, text.HELD_OUT, **size)
         demo = Demo(loaded, Host(loaded.model), llama, calibration, held_out)
@@ -120,13 +129,12 @@ def _prepare() -> Demo:
     config = loaded.model.config
     weights = sum(parameter.numel() for parameter in loaded.model.parameters())
     converted = "converted now" if loaded.converted_now else "converted before"
-    sizes = f"{size['count']} x {size['length']} tokens each"
+    sizes = f"{samples} x {LENGTH} tokens each"
     print(f"model        {smollm.NAME}, {weights / 1e6:.1f}M parameters, float32 on the CPU")
     print(f"             {config.num_hidden_layers} layers, {loaded.weights.name} ({converted})")
     print(f"             cache: {loaded.cache}")
-    print(f"text         news items, {sizes}")
-    print(f"             calibrate on {_articles(text.CALIBRATION)}, judge on")
-    print(f"             {_articles(text.HELD_OUT)}; every sample starts a sequence")
+    print(f"text         news items: {_articles(text.CALIBRATION)} to calibrate,")
+    print(f"             {_articles(text.HELD_OUT)} held out, {sizes}")
     print(f"generated    {llama.__name__} ({llama.__file__})")
     return demo
 
@@ -162,7 +170,6 @@ def _attach(demo: Demo) -> Plan:
             **ASKED,
         )
     print(f"\n{plan.explain()}")
-    print(f"\n{plan.report()}")
     return plan
 
 
@@ -174,7 +181,8 @@ def _attached_and_detached(demo: Demo, plan: Plan) -> bool:
         found = demo.figures()
         say(f"generating {TOKENS} tokens attached")
         attached = demo.host.generate(prompt, TOKENS)
-    calls = {name: ledger.calls for name, ledger in plan.ledger().items()}
+    ledgers = plan.ledger().values()
+    calls, fallbacks = (sum(getattr(one, n) for one in ledgers) for n in ("calls", "fallbacks"))
     plan.detach()
     with progress() as say:
         say(f"generating {TOKENS} tokens detached")
@@ -188,7 +196,7 @@ def _attached_and_detached(demo: Demo, plan: Plan) -> bool:
     print(f"attached     {_decode(demo, attached)}")
     print(f"detached     {_decode(demo, detached)}")
     print(f"             {int((attached == detached).sum())} of {TOKENS} tokens the same")
-    print(f"calls        {sum(calls.values())} of attached seats")
+    print(f"ledger       {calls} calls of attached seats, {fallbacks} fell back to the host")
     print(f"\ndetached     logits before {before[:16]}, after {after[:16]} (sha256)")
     same = before == after
     print(f"             {'bit-identical' if same else 'NOT bit-identical: the host changed'}")
@@ -275,5 +283,11 @@ def _classic_mistake(demo: Demo) -> None:
     print("\nthe classic mistake: calibration on continuations, whose first 4 tokens came earlier")
     _table([(f"build, {bound} seats bound", built), (f"attach, {len(plan.bound)} bound", attached)])
     print("  refused by attach, the worst first:")
-    for name in plan.names("refused"):
-        print(f"    {name}: {plan.seat(name).reason}")
+    for record in sorted(map(plan.seat, plan.names("refused")), key=_overshoot, reverse=True):
+        print(f"    {record.name}: {record.reason} [{record.code}]")
+
+
+def _overshoot(record: SeatRecord) -> float:
+    """How far past its calibrated range the seat went."""
+    gate = record.gate("saturation")
+    return max(gate.metrics.values(), default=0.0) if gate is not None else 0.0

@@ -1,7 +1,9 @@
 """Real weights, real text: SmolLM2-135M-Instruct through the generated binding.
 
 Static per-tensor FP8 on its 30 MLPs. The numbers are what this model and this text give;
-a change that moves one of them changes the arithmetic, the calibration or a gate.
+a change that moves one of them changes the arithmetic, the calibration or a gate. They
+hold for four sequences of each text, which a plain run takes, and for the eight that they
+were measured on, which `-m slow` takes.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ ASKED: dict[str, Any] = {
     "structures": ("decoder_ffn",),
     "rungs": ("emulate",),
 }
+LENGTH = 256
+PERPLEXITY = {4: 42.205, 8: 34.573}
+"""Of the untouched model on the held-out text, by the number of sequences."""
+
 SATURATED = {"ffn[1]", "ffn[9]", "ffn[11]", "ffn[28]", "ffn[29]"}
 
 
@@ -67,15 +73,15 @@ class Case:
         return all(map(torch.equal, again, self.reference[:2]))
 
 
-@pytest.fixture(scope="module")
-def case() -> Case:
+@pytest.fixture(scope="module", params=[4, pytest.param(8, marks=pytest.mark.slow)])
+def case(request: pytest.FixtureRequest) -> Case:
     try:
         loaded = smollm.load()
     except MissingData as missing:
         pytest.skip(str(missing))
     host = Host(loaded.model)
     calibration, held_out = (
-        list(text.sequences(loaded.tokenizer, which, count=8, length=256))
+        list(text.sequences(loaded.tokenizer, which, count=request.param, length=LENGTH))
         for which in (text.CALIBRATION, text.HELD_OUT)
     )
     return Case(host, calibration, held_out, list(host.logits(held_out)))
@@ -90,11 +96,8 @@ def attached(case: Case) -> Iterator[tuple[Plan, Figures]]:
 
 
 def test_the_text_is_the_one_that_the_figures_were_measured_on(case: Case) -> None:
-    losses = [
-        torch.nn.functional.cross_entropy(logits[:-1], ids[1:]).item()
-        for logits, ids in zip(case.reference, case.held_out, strict=True)
-    ]
-    assert torch.tensor(losses).mean().exp().item() == pytest.approx(34.573, abs=0.01)
+    untouched = figures(case.reference, case.reference, case.held_out)
+    assert untouched.perplexity == pytest.approx(PERPLEXITY[len(case.held_out)], rel=1e-3)
 
 
 def test_attach_binds_all_but_layer_28(case: Case, attached: tuple[Plan, Figures]) -> None:
@@ -144,13 +147,18 @@ def test_attach_refuses_what_that_calibration_saturates(case: Case) -> None:
     refused = [record for record in plan.seats if record.state == "refused"]
     assert {record.name for record in refused} == SATURATED
     assert len(plan.bound) == 25
+    saturated = {record.name for record in refused if record.code == "calibration.saturated"}
+    assert saturated >= SATURATED - {"ffn[9]"}  # at four sequences it clips by 1.80, at eight 1.94
     for record in refused:
-        assert record.code == "calibration.saturated"
-        assert "act_after_mul" in record.reason
+        gate = record.gate("saturation")
+        assert gate is not None
+        assert gate.metrics["act_after_mul"] == max(gate.metrics.values()) > 1.7
+        assert set(gate.also["act_after_mul"]) == {"calibrated_amax", "seen_amax"}
     assert found.cosine > 0.99
     assert case.untouched()
 
 
+@pytest.mark.slow
 def test_bfloat16_alone(case: Case) -> None:
     model = Host(smollm.load(dtype=torch.bfloat16).model)
     found = figures(case.reference, model.logits(case.held_out), case.held_out)
