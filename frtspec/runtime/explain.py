@@ -139,8 +139,9 @@ def _more(record: SeatRecord) -> Iterable[str]:
 def _severity(record: SeatRecord) -> float:
     """Saturated seats come first, the one furthest past its range on top."""
     result = record.gate("saturation")
-    past = result is not None and result.verdict == "fail"
-    return -max(result.metrics.values()) if past and result is not None else 0.0
+    if result is None or record.code != "calibration.saturated":
+        return 0.0
+    return -max(result.metrics.values())
 
 
 def names(seats: Iterable[str]) -> str:

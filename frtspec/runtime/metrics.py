@@ -21,7 +21,7 @@ from frtspec.runtime.errors import Refusal
 from frtspec.runtime.spec import Bound
 
 HIGHER = {
-    "cosine": "cosine over the whole tensor, all samples together, in float64",
+    "cosine": "cosine over the whole tensor of a sample, averaged over samples, in float64",
     "worst_sample_cosine": "the lowest cosine of one sample",
     "top1_agreement": "share of positions whose most likely token is the same",
     "mean_position_cosine": "cosine of the logits, averaged over positions",
@@ -216,11 +216,14 @@ class _Accumulator(ABC):
 
 @dataclass
 class Values(_Accumulator):
-    """Element-wise metrics. Sums are float64; percentiles are exact order statistics."""
+    """Element-wise metrics. Sums are float64; percentiles are exact order statistics.
 
-    dot: float = 0.0
+    ``cosine`` is that of each sample's whole tensors, averaged over samples: a sample of
+    large values does not hide the others.
+    """
+
+    cosine: float = 0.0
     ref_sq: float = 0.0
-    out_sq: float = 0.0
     diff_sq: float = 0.0
     p99_abs: float = 0.0
     worst_sample: float = 1.0
@@ -230,18 +233,18 @@ class Values(_Accumulator):
         out = torch.cat([o.reshape(-1).double() for _, o in pairs])
         diff = (out - ref).abs()
         dot, ref_sq, out_sq = float(ref @ out), float(ref @ ref), float(out @ out)
-        self.dot += dot
         self.ref_sq += ref_sq
-        self.out_sq += out_sq
         self.diff_sq += float(diff @ diff)
-        self.worst_sample = min(self.worst_sample, _cosine(dot, ref_sq, out_sq))
+        cosine = _cosine(dot, ref_sq, out_sq)
+        self.cosine += cosine
+        self.worst_sample = min(self.worst_sample, cosine)
         rank = math.ceil(0.99 * diff.numel())
         self.p99_abs = max(self.p99_abs, float(torch.kthvalue(diff, rank).values))
         self.max_abs = max(self.max_abs, float(diff.max()))
 
     def _metrics(self) -> dict[str, float]:
         return {
-            "cosine": _cosine(self.dot, self.ref_sq, self.out_sq),
+            "cosine": self.cosine / self.samples,
             "worst_sample_cosine": self.worst_sample,
             "max_abs": self.max_abs,
             "p99_abs": self.p99_abs,

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as nnf
 
 from frtspec.runtime import numerics
 from frtspec.runtime.errors import Refusal
@@ -50,6 +51,13 @@ def layer_norm(
     if w is not None:
         out = out * w
     return out if b is None else out + b
+
+
+def native_layer_norm(
+    x: Tensor, eps: float, w: Tensor | None = None, b: Tensor | None = None
+) -> Tensor:
+    """``layer_norm`` over the last axis by torch's own kernel, as ``nn.LayerNorm`` runs it."""
+    return nnf.layer_norm(x, x.shape[-1:], w, b, eps)
 
 
 def l2norm(x: Tensor, eps: float, *, dim: tuple[int, ...] = _LAST) -> Tensor:
@@ -103,6 +111,14 @@ def rope_interleaved(x: Tensor, cos: Tensor, sin: Tensor, *, rotary: int, heads:
 
 def _table(table: Tensor, heads: int) -> Tensor:
     return table.unsqueeze(heads) if heads else table
+
+
+# ---------------------------------------------------------------- routing
+
+
+def spread(x: Tensor, places: Tensor, size: int) -> Tensor:
+    """``x`` [..., K] at ``places`` [..., K] of a last axis of ``size``; zeros elsewhere."""
+    return x.new_zeros(*x.shape[:-1], size).scatter(-1, places.long(), x)
 
 
 # ---------------------------------------------------------------- formats

@@ -216,7 +216,7 @@ class Session:
                 self.references[record.name] = reference
                 result = gates.reference_agreement(reference, self.judged.captured(record.name))
                 record.gates.append(result)
-                gates.require(record.seat, result)
+                gates.require(record.seat, [result])
 
     def bind(self) -> None:
         """Builds each seat through its ladder."""
@@ -249,8 +249,7 @@ class Session:
                     gates.boundary(bound, reference, captures, label=label),
                 ):
                     record.gates.append(result)
-                for result in record.gates:
-                    gates.require(record.seat, result, form=record.form)
+                gates.require(record.seat, record.gates, form=record.form)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as nnf
 
@@ -22,6 +22,21 @@ def test_layer_norm_equals_torchs(rows: int, width: int, eps: float) -> None:
 def test_rms_norm_equals_torchs(rows: int, width: int, eps: float) -> None:
     x = torch.randn(rows, width) * 3 + 1
     torch.testing.assert_close(ops.rms_norm(x, eps), nnf.rms_norm(x, (width,), eps=eps))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 5), st.integers(1, 40), st.booleans())
+def test_native_layer_norm_is_torchs(rows: int, width: int, affine: bool) -> None:
+    x, w, b = torch.randn(rows, width) * 3 + 1, torch.randn(width), torch.randn(width)
+    given = (w, b) if affine else ()
+    assert torch.equal(
+        ops.native_layer_norm(x, 1e-6, *given), nnf.layer_norm(x, (width,), *given, eps=1e-6)
+    )
+
+
+def test_spread_puts_entries_at_their_places() -> None:
+    x, places = torch.tensor([[5.0, 7.0]]), torch.tensor([[2, 0]])
+    assert torch.equal(ops.spread(x, places, 4), torch.tensor([[7.0, 0.0, 5.0, 0.0]]))
 
 
 def test_l2norm_has_unit_length() -> None:
