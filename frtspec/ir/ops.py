@@ -114,6 +114,14 @@ _TABLE: tuple[OpDef, ...] = (
     # norms, reductions, attention
     _norm("rms_norm", False, 4, "x * rsqrt(mean(x**2) + eps), no weight"),
     _norm("layer_norm", True, 7, "(x - mean) * rsqrt(var + eps), biased variance"),
+    OpDef(
+        "native_layer_norm",
+        (_X, _EPS, OpParam("w", "tensor", True), OpParam("b", "tensor", True)),
+        rules.norm,
+        opdef.norm_text("native_layer_norm"),
+        opdef.per_element(7),
+        "layer_norm over the last axis as torch's own kernel computes it: other last bits",
+    ),
     _norm("l2norm", False, 3, "x * rsqrt(sum(x**2) + eps)"),
     _reduce("sum", "the sum over axes"),
     _reduce("mean", "the mean over axes"),
@@ -143,6 +151,23 @@ _TABLE: tuple[OpDef, ...] = (
         "torch.where({0}, {1}, {2})",
         opdef.per_element(1),
         "a where the condition holds, else b",
+    ),
+    # routing
+    OpDef(
+        "top_k",
+        (_X, OpParam("k", "dim"), _PART),
+        rules_layout.top_k,
+        "torch.topk({0}, {k}, dim=-1)[{part}]",
+        opdef.per_input(1),
+        "the k largest entries of the last axis, largest first: their values (0) or places (1)",
+    ),
+    OpDef(
+        "spread",
+        (_X, OpParam("places", "tensor"), OpParam("size", "dim")),
+        rules_layout.spread,
+        "ops.spread({0}, {1}, {size})",
+        opdef.free,
+        "a last axis of a given size, each entry of x at its place, zeros elsewhere",
     ),
     # products
     _infix("matmul", "@", PRODUCT, rules.matmul, opdef.product, "[..., K] @ [K, N], equal dtypes"),
@@ -293,8 +318,10 @@ CALLABLE: tuple[str, ...] = tuple(op.name for op in _TABLE if op.symbol is None)
 RUNTIME_OPS: tuple[str, ...] = (
     "rms_norm",
     "layer_norm",
+    "native_layer_norm",
     "l2norm",
     "causal_mask",
+    "spread",
     "rope_half",
     "rope_interleaved",
     "quantize",

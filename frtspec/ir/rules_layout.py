@@ -8,7 +8,7 @@ from typing import cast
 from frtspec.dims import Axis, Poly, axis, shape_text
 from frtspec.ir.expr import SliceArg
 from frtspec.ir.opcall import OpCall, from_end, named_axis, replace_axis
-from frtspec.ir.types import OpError, Tensor, ValueType, numel, size_of
+from frtspec.ir.types import OpError, Tensor, ValueType, need_float, numel, size_of
 
 
 def chunk(call: OpCall) -> ValueType:
@@ -159,6 +159,30 @@ def index(call: OpCall) -> ValueType:
     full: Sequence[SliceArg] = [*items[:at], *whole, *items[at + len(dots) :]]
     kept = (_sliced(a, item) for a, item in zip(x.shape, full, strict=True))
     return Tensor(tuple(item for item in kept if item is not None), x.dtype)
+
+
+def top_k(call: OpCall) -> ValueType:
+    x = call.tensor(0)
+    need_float(x.dtype)
+    part = call.whole("part")
+    if part not in (0, 1):
+        raise OpError("argument", f"`top_k` has values (0) and places (1), no part {part}")
+    position = call.axis(x.shape, -1)
+    shape = replace_axis(x.shape, position, call.poly("k"))
+    return Tensor(shape, "int64" if part else x.dtype)
+
+
+def spread(call: OpCall) -> ValueType:
+    x, places = call.tensor(0), call.tensor(1)
+    if places.dtype not in ("int32", "int64"):
+        raise OpError("dtype", f"`spread` takes whole numbers as places, not {places}")
+    if x.shape != places.shape:
+        raise OpError(
+            "shape",
+            f"`spread` takes one place an entry, not {shape_text(x.shape)} "
+            f"and {shape_text(places.shape)}",
+        )
+    return Tensor(replace_axis(x.shape, -1, call.poly("size")), x.dtype)
 
 
 def _sliced(whole: Axis, item: SliceArg) -> Axis | None:

@@ -22,7 +22,7 @@ from frtspec.syntax import ast
 from frtspec.syntax.parse import parse
 
 SIZES = {"B": 2, "M": 6, "D": 8, "F": 12, "H": 4, "Dk": 6, "Dv": 5, "S": 3, "R": 4, "G": 2}
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "bool": torch.bool, "int8": torch.int8}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "bool": torch.bool, "int8": torch.int8, "int64": torch.int64}
 
 FRAME = """frt 1
 
@@ -66,6 +66,8 @@ rms_norm(x, eps)
 rms_norm(q, 1e-6, over H, over Dk)
 layer_norm(x, eps)
 layer_norm(x, eps, bias, bias)
+native_layer_norm(x, eps)
+native_layer_norm(x, eps, bias, bias)
 l2norm(q, 1e-6)
 sum(q, over Dk) + mean(q, axis = -1) + amax(q, over Dk)
 sum(q, over B, over S)
@@ -74,6 +76,9 @@ softmax(x)
 causal_mask(contract(transpose(q, over S, over H), unsqueeze(transpose(q, 1, 2), 3), over Dk)[..., 0])
 where(flags, x, 0)
 where(flags, x, z)
+top_k(x, R, 0)
+top_k(x, R, 1)
+spread(top_k(x, R, 0), top_k(x, R, 1), D)
 linear(x, w_out)
 linear(x @ w, w, bias)
 contract(q, state, over Dk)
