@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from frtspec.resources import grammar_dir
-from frtspec.syntax.grammar import compile_grammar, grammar_text
+from frtspec.syntax.grammar import NO_PART_OF, compile_grammar, grammar_text
 from frtspec.syntax.nodes import rule_shape
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def _mark(terminal: Any) -> str:
     text: str = terminal.pattern.value
     if terminal.pattern.type == "str":
         return text
-    word = text.split("(?", 1)[0]
-    return word if word.isidentifier() else ""
+    word = text.split("(?", 1)[0].replace("\\", "")
+    return word if word.isidentifier() or word in NO_PART_OF else ""
 
 
 def _members(lark: Lark) -> set[str]:

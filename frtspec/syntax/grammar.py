@@ -3,13 +3,15 @@
 Keywords stay soft by two small means, both applied to the terminals here so that the
 grammar file reads as plain words:
 
-- a keyword is matched as a whole word (``slots`` is not ``slot`` and an ``s``);
+- a keyword is matched as a whole word (``slots`` is not ``slot`` and an ``s``), and a mark
+  as a whole mark (``=>`` is not ``=`` and a ``>``);
 - ``not``, ``over`` and ``each`` inside an expression count as keywords only where what
   follows on the line shows that they are meant, so that they stay free as names.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from frtspec.resources import grammar_dir
@@ -22,6 +24,9 @@ RESERVED = ("match", "scan", "rows", "per", "present", "against", "input")
 """The words that can't be names anywhere."""
 
 _WORD_END = "(?![A-Za-z0-9_])"
+NO_PART_OF = {"=": "[=>]", "-": ">", ".": r"\.", ":": "=", "?": r"\?"}
+"""Mark -> what may not follow it, since that would make another mark."""
+
 _INFIX = "is|and|or|when|otherwise|where|carry|updates|aliases|use|with"
 _MEANT_BY_WHAT_FOLLOWS = {
     "NOT": rf"(?:(?=[ \t]*\()|(?=[ \t]+(?!(?:{_INFIX}){_WORD_END})[A-Za-z_]))",
@@ -39,7 +44,7 @@ def compile_grammar(*, strict: bool = False) -> Lark:
     """Compile the grammar.
 
     ``strict`` makes Lark refuse every conflict and every collision of terminals (it
-    needs ``interegular``). The look-ahead of the three words above is left out there:
+    needs ``interegular``). The look-ahead of those words and marks is left out there:
     it only narrows a terminal, and so can't hide a collision.
     """
     from lark import Lark
@@ -60,6 +65,8 @@ def compile_grammar(*, strict: bool = False) -> Lark:
         elif isinstance(terminal.pattern, PatternStr) and word.isidentifier():
             terminal.pattern = PatternRE(word + _WORD_END)
             terminal.priority = 1
+        elif word in NO_PART_OF and not strict:
+            terminal.pattern = PatternRE(f"{re.escape(word)}(?!{NO_PART_OF[word]})")
 
     return Lark(
         grammar_text(),

@@ -24,8 +24,8 @@ LOOK = 10
 BACK = 0.8
 """What each token further back costs."""
 
-SHORT = 0.6
-"""What a repair costs after which only the rest of the line can be read."""
+SHORT = 0.3
+"""What each token costs that can't be read after a repair, out of ``LOOK``."""
 
 KEYWORD = 2.5
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
@@ -91,7 +91,7 @@ def find_repair(engine: Engine) -> Repair | None:
                 drops_end = repair.kind == "drop" and repair.found.text == "}"
                 if drops_end or not _line_done(engine, reach):
                     continue
-                cost += SHORT
+            cost += SHORT * (LOOK - count)
             if best is None or cost < best.cost:
                 best = replace(repair, cost=cost)
     return best
@@ -194,8 +194,10 @@ def _with(engine: Engine, cell: Cell, found: Lexeme, terminal: str) -> Iterator[
 
 
 def _unlikely(engine: Engine, found: Lexeme, mark: str) -> bool:
-    """Whether a bracket put before ``found`` would make no pair that anyone meant: an empty
-    one, or in the middle of a line one whose end is not on the line."""
+    """Whether a mark put before ``found`` would part a call, or a bracket would make no pair
+    that anyone meant: an empty one, or one within a line whose end is not on the line."""
+    if found.text == "(" and engine.text[found.start - 1 : found.start].isidentifier():
+        return True  # that is a call
     if mark in _CLOSERS:
         return engine.text[: found.start].rstrip().endswith(tuple(_OPENERS))
     if mark not in _OPENERS:
