@@ -380,3 +380,35 @@ structure attend version 1 {
     q, k, v = randn(2, 3, 5, 8), randn(2, 3, 5, 8, seed=1), randn(2, 3, 5, 8, seed=2)
     expected = nnf.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(module.reference(q, k, v), expected)
+
+
+def test_every_op_that_lowerings_call_is_there() -> None:
+    from frtspec.ir.ops import RUNTIME_OPS
+    from frtspec.runtime import ops
+
+    assert [name for name in RUNTIME_OPS if not hasattr(ops, name)] == []
+
+
+def test_routing() -> None:
+    """The weights of the chosen experts, laid out over all of them."""
+    module = structure_module(
+        """frt 1
+structure route version 1 {
+  dim M, D, E, K
+  in  x [rows M, D] : f32
+  out y [rows M, E] : f32
+  slot w [D, E]
+  reference {
+    let scores = softmax(x @ f32(w))
+    let best = top_k(scores, 2, 0)
+    let places = top_k(scores, 2, 1)
+    yield y = spread(best, places, E)
+  }
+  require { E >= 2, K == 2 }
+}
+"""
+    )
+    x, w = randn(5, 4), randn(4, 6, seed=1)
+    scores = torch.softmax(x @ w, -1)
+    kept = torch.where(scores >= scores.topk(2).values[:, 1:], scores, torch.zeros_like(scores))
+    assert torch.equal(module.reference(x, w=w), kept)
