@@ -71,11 +71,11 @@ def test_keywords_are_those_of_the_grammar() -> None:
 
 def test_figures_in_the_prose() -> None:
     from frtspec.config import KEYS
-    from frtspec.runtime.gates import SATURATION_RATIO
+    from frtspec.runtime.gates import CLIPS_FROM
     from frtspec.runtime.ledger import IN_A_ROW
 
     runtime = (DOCS / "runtime.md").read_text()
     assert f"After {IN_A_ROW} fallbacks in a row" in runtime
-    assert f"{SATURATION_RATIO:g} times the calibrated amax" in runtime
+    assert f"past {CLIPS_FROM:g} times the calibrated amax" in runtime
     settings = (DOCS / "commands.md").read_text().partition("```toml")[2].partition("```")[0]
     assert re.findall(r"^(\w+) =", settings, re.MULTILINE) == list(KEYS)
