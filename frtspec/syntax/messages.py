@@ -7,7 +7,6 @@ names that would survive a change of the grammar.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -333,8 +332,3 @@ def too_many(path: str, at: int, limit: int) -> Diagnostic:
         Span(path, at, at + 1),
         help="mend the errors above first",
     )
-
-
-def words_of(terminals: Iterable[str]) -> set[str]:
-    """The terminals that the tables above give a word to (for the tests)."""
-    return set(terminals) & set(wording()["words"])

@@ -28,7 +28,7 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Place:
+class Cut:
     """A position on the stack at which a member can be dropped.
 
     braces  offsets of braces that are open, inner ones first; the first ``opened`` of them
@@ -50,7 +50,7 @@ def panic(engine: Engine) -> Dropped:
     has left everything that was open.
     """
     text, begin = engine.text, engine.at
-    places = _places(engine)
+    cuts = _cuts(engine)
     depth = closed = 0
     at = begin
     while at < len(text):
@@ -60,20 +60,20 @@ def panic(engine: Engine) -> Dropped:
         elif found.text == "}" and depth:
             depth -= 1
         elif found.kind == "word" or found.text == "}":
-            place = _resumption(engine, places, found, depth, closed, begin)
-            if place is not None:
-                _shift_error(engine, place.cell, begin, at)
+            cut = _resumption(engine, cuts, found, depth, closed, begin)
+            if cut is not None:
+                _shift_error(engine, cut.cell, begin, at)
                 at_once = at == begin
-                return Dropped(at_once, place.opened > closed, place.undone > 0)
+                return Dropped(at_once, cut.opened > closed, cut.undone > 0)
             closed += found.text == "}"
         at = skip_trivia(text, found.end)
     drop_rest(engine)
     return Dropped()
 
 
-def _places(engine: Engine) -> list[Place]:
+def _cuts(engine: Engine) -> list[Cut]:
     """Where a member can be dropped, innermost first."""
-    found: list[Place] = []
+    found: list[Cut] = []
     opened: list[int] = []
     pending = 0
     cell: Cell | None = engine.cell
@@ -82,7 +82,7 @@ def _places(engine: Engine) -> list[Place]:
             after = engine.after(cell, ERROR)
             if after is not None:
                 top = engine.after(after, "STRUCTURE") is not None
-                found.append(Place(cell, opened, len(opened), pending, top))
+                found.append(Cut(cell, opened, len(opened), pending, top))
         kind = getattr(cell[1], "kind", None)
         if kind == "RBRACE":
             pending += 1
@@ -95,38 +95,38 @@ def _places(engine: Engine) -> list[Place]:
 
 
 def _resumption(
-    engine: Engine, places: list[Place], found: Lexeme, depth: int, closed: int, begin: int
-) -> Place | None:
+    engine: Engine, cuts: list[Cut], found: Lexeme, depth: int, closed: int, begin: int
+) -> Cut | None:
     """The place from which reading can go on at ``found``, if there is one."""
     indent = indent_at(engine.text, found.start)
     is_word = found.kind == "word"
     if is_word and indent is None:
         return None
     at_head = is_word and found.text in HEADS and indent == 0
-    for place in places:
+    for cut in cuts:
         if at_head:
-            fits = place.top
-        elif place.undone:
-            fits = is_word and found.start == begin and place.undone == 1 and not place.opened
-        elif place.opened == closed:
+            fits = cut.top
+        elif cut.undone:
+            fits = is_word and found.start == begin and cut.undone == 1 and not cut.opened
+        elif cut.opened == closed:
             fits = depth == 0
         else:
-            fits = is_word and depth == 0 and _is_back(engine, place, closed, indent or 0)
-        if fits and _goes_on(engine, place, found):
-            return place
+            fits = is_word and depth == 0 and _is_back(engine, cut, closed, indent or 0)
+        if fits and _goes_on(engine, cut, found):
+            return cut
     return None
 
 
-def _is_back(engine: Engine, place: Place, closed: int, indent: int) -> bool:
-    """Whether the indentation says that the blocks above ``place`` are over, though their
+def _is_back(engine: Engine, cut: Cut, closed: int, indent: int) -> bool:
+    """Whether the indentation says that the blocks above the cut are over, though their
     braces are missing."""
-    if place.opened < closed:
+    if cut.opened < closed:
         return False
-    return indent <= line_indent(engine.text, place.braces[place.opened - 1])
+    return indent <= line_indent(engine.text, cut.braces[cut.opened - 1])
 
 
-def _goes_on(engine: Engine, place: Place, found: Lexeme) -> bool:
-    after = engine.after(place.cell, ERROR)
+def _goes_on(engine: Engine, cut: Cut, found: Lexeme) -> bool:
+    after = engine.after(cut.cell, ERROR)
     if after is None:
         return False
     hit = engine.tables.match(after[0], engine.text, found.start)
@@ -144,5 +144,5 @@ def _shift_error(engine: Engine, cell: Cell, begin: int, end: int) -> None:
 def drop_rest(engine: Engine) -> None:
     """Drop the rest of the text and leave every open block: the file's own list of
     declarations takes the ERROR."""
-    top = next(place for place in _places(engine) if place.top)
+    top = next(cut for cut in _cuts(engine) if cut.top)
     _shift_error(engine, top.cell, engine.at, len(engine.text))
