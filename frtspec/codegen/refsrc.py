@@ -38,13 +38,15 @@ class References:
     """Builds the functions of one structure's module.
 
     ``functions`` names the function of each seam; it differs from the seam's name only
-    where a value of the dataflow has that name too.
+    where a value of the dataflow has that name too. ``sizes``, known once the reference is
+    built, are the dims that its caller has to give: argument -> dim.
     """
 
     structure: Structure
     types: Mapping[str, ValueType] = field(init=False)
     names: dict[str, str] = field(init=False)
     functions: dict[str, str] = field(init=False)
+    sizes: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.types = value_types(self.structure)
@@ -64,6 +66,7 @@ class References:
         """``reference(inputs, *, slots, variants, params, record, <seam>_with)``."""
         structure = self.structure
         body, sizes = self._body(self._arguments(structure.inputs, structure.slots))
+        sizes.asks = True
         outputs = structure.outputs
         lines = contract(structure) + self._defaults(body, sizes)
         lines += [
@@ -73,6 +76,7 @@ class References:
         ]
         flow = self._flow(structure.reference, structure.seams, body)
         lines += returned(flow, [body.name(port.name) for port in outputs])
+        self.sizes = sizes.asked
         optional = self.optional()
         shapes = ", ".join(
             shaped(p.name, p.index, p.shape, p.name in optional) for p in structure.inputs
@@ -133,6 +137,7 @@ class References:
         out = [self._tensor(ports[name]) for name in self.inputs()]
         keywords = [self._tensor(slot) for slot in structure.slots]
         keywords += [variant_parameter(v.name, v.default) for v in structure.variants]
+        keywords += [f"{name}: int" for name in self.sizes]
         keywords += [param_parameter(p.name, p.default) for p in structure.params]
         keywords.append("record: ops.Record = ops.ignore")
         keywords += [_hook(seam) for seam in structure.seams]

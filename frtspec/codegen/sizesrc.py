@@ -27,13 +27,18 @@ class Argument:
 @dataclass
 class Sizes:
     """The dims one function needs as numbers. ``locals`` maps a dim to its local variable,
-    in the order of first use; ``lines`` are the assignments."""
+    in the order of first use; ``lines`` are the assignments.
+
+    ``asks``: the function may take a dim that no argument shows as an argument of its own;
+    ``asked`` are those, argument -> dim.
+    """
 
     arguments: Sequence[Argument]
     used: frozenset[str]
     where: Span
     names: Mapping[str, str] = field(default_factory=dict)
     locals: dict[str, str] = field(default_factory=dict)
+    asks: bool = False
 
     def __call__(self, symbol: str) -> str:
         """The Python of a dim's value: a local, or an expression for repeated dims."""
@@ -48,10 +53,32 @@ class Sizes:
         return self.locals[symbol]
 
     def lines(self) -> list[str]:
-        return [f"{local} = {self._read(symbol, None)}" for symbol, local in self.locals.items()]
+        asked = self.asked
+        return [
+            f"{local} = {self._read(symbol, None)}"
+            for symbol, local in self.locals.items()
+            if local not in asked
+        ]
+
+    @property
+    def asked(self) -> dict[str, str]:
+        shown = {symbol: self._shown(symbol, None) for symbol in self.locals}
+        return {
+            local: symbol
+            for symbol, local in self.locals.items()
+            if self.asks and shown[symbol] is None
+        }
 
     def _read(self, symbol: str, index: str | None) -> str:
-        """``x.shape[-1]``, ``w[i].shape[1]``."""
+        found = self._shown(symbol, index)
+        if found is None:
+            raise Unsupported(
+                f"the value of the dim `{symbol}`, which no argument shows", self.where
+            )
+        return found
+
+    def _shown(self, symbol: str, index: str | None) -> str | None:
+        """``x.shape[-1]``, ``w[i].shape[1]``; None where no argument shows the dim."""
         single = [a for a in self.arguments if a.repeated == (index is not None)]
         for argument in single:
             if place := _place(argument.shape, symbol):
@@ -60,9 +87,7 @@ class Sizes:
         for argument in single if index is None else ():
             if found := _solved(argument, symbol):
                 return found
-        if index is None and (found := self._in_list(symbol)):
-            return found
-        raise Unsupported(f"the value of the dim `{symbol}`, which no argument shows", self.where)
+        return self._in_list(symbol) if index is None else None
 
     def _in_list(self, symbol: str) -> str | None:
         for argument in self.arguments:

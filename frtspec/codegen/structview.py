@@ -203,6 +203,8 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
         f"requires={names.rules(structure.requires)}",
         "reference=reference",
     ]
+    if references.sizes:
+        fields.append(f"sizes={pyrepr(references.sizes)}")
     if structure.status.name == "imported":
         fields.append(f"imported={pyrepr(structure.status.reason or 'not verified')}")
     return fields

@@ -154,7 +154,8 @@ class _Trial:
     def _judge(self, rung: RungSpec, dtype: torch.dtype) -> Result:
         inputs = dict(self._values(self.spec.inputs, dtype, weights=False))
         slots = dict(self._values(self.spec.slots, dtype, weights=True))
-        calls: dict[str, Any] = {**inputs, **slots, **self.case.variants, **self.params}
+        sizes = {name: self.case.sizes[dim] for name, dim in self.spec.sizes.items()}
+        calls: dict[str, Any] = {**inputs, **slots, **sizes, **self.case.variants, **self.params}
         amax: dict[str, float] = {}
 
         def measure(point: str, value: Tensor) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from frtspec.runtime import host
 from frtspec.runtime.calls import first_tensor
+from frtspec.runtime.errors import Refusal
 from frtspec.runtime.spec import Seat
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class SeatReference:
         self.slots = {**host.seat_weights(model, seat)}
         if self.has_boundary:
             self.slots |= host.boundary_weights(model, seat)
+        self.sizes = _sizes(seat, self.slots)
 
     @property
     def has_boundary(self) -> bool:
@@ -73,6 +75,7 @@ class SeatReference:
         result = structure.reference(
             **self._inputs(capture),
             **self.slots,
+            **self.sizes,
             **self.seat.variants,
             **self.seat.params,
             **hooks,
@@ -173,6 +176,24 @@ class SeatReference:
 
     def _has_matrix(self, slots: Sequence[str] | Mapping[str, Any]) -> bool:
         return any(self._matrices(name) for name in slots)
+
+
+def _sizes(seat: Seat, slots: Mapping[str, host.SlotValue]) -> dict[str, int]:
+    """The sizes that the reference takes by keyword. Raises Refusal ``host.dims`` for one
+    that neither the binding nor a weight fixes."""
+    wanted = seat.structure.sizes
+    if not wanted:
+        return {}
+    known = host.solved_dims(seat, slots)
+    missing = [dim for dim in wanted.values() if dim not in known]
+    if missing:
+        raise Refusal(
+            "host.dims",
+            f"{', '.join(missing)} of {seat.structure.key} is not determined: no weight shows it",
+            fix="set it in the seat's dims",
+            seat=seat.name,
+        )
+    return {name: known[dim] for name, dim in wanted.items()}
 
 
 def _returning(outputs: Named) -> Rows | None:

@@ -56,7 +56,8 @@ class StructureSpec:
     ``reference(*inputs, **slots, **variants, **params, record=…, <seam>_with=…)``
     is the plain-torch ground truth: slots in ``in_out`` layout, ``record(name,
     tensor)`` sees every point, and ``mlp_with=fn`` runs ``fn(*sources)`` in place
-    of the seam ``mlp``. Repeated slots and outputs are lists/tuples.
+    of the seam ``mlp``. Repeated slots and outputs are lists/tuples. ``sizes``: the dims
+    that no tensor shows and the reference takes by keyword, keyword -> dim.
 
     ``imported``, here and on impls, schemes and bindings: why the declaration was never
     verified (``status imported``); attach refuses it. None where it was written for us.
@@ -80,6 +81,7 @@ class StructureSpec:
     qualify: tuple[Constraint, ...]
     requires: tuple[Constraint, ...]
     reference: Callable[..., Any]
+    sizes: Mapping[str, str] = field(default_factory=dict)
     imported: str | None = None
 
     @property
