@@ -37,8 +37,10 @@ ASKED = {"scheme": "fp8_static", "structures": ("decoder_ffn",), "rungs": ("emul
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the demo; 0 when the host came back bit for bit, 2 when something is missing."""
     options = _parser().parse_args(argv)
-    # The only bar that is not ours: transformers' GGUF reader has no other switch for it.
+    # Read when torch and tqdm are imported. The bar of transformers' GGUF reader has no other
+    # switch; threads that spin while they wait make a busy machine several times slower.
     os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         return _run(options)
     except data.MissingData as missing:
@@ -169,7 +171,7 @@ def _attach(demo: Demo) -> Plan:
             held_out=list(demo.held_out),
             **ASKED,
         )
-    print(f"\n{plan.explain()}")
+    print(f"\n{plan.explain().rstrip()}")
     return plan
 
 
