@@ -219,7 +219,7 @@ def _digest(logits: Iterable[Tensor]) -> str:
     """Of the very bits of all logits."""
     digest = hashlib.sha256()
     for tensor in logits:
-        digest.update(tensor.contiguous().numpy())
+        digest.update(tensor.contiguous().numpy().data)
     return digest.hexdigest()
 
 
