@@ -148,6 +148,8 @@ def _reading(engine: Engine, repair: Repair) -> float:
         return 0
     before = next((s.terminal for s in engine.recent if s.start == at), None)
     as_name, was_name = hit[1] in _NAMES, before in _NAMES
+    if as_name and word in RESERVED:
+        return KEYWORD
     if word in engine.tables.starters and indent_at(engine.text, at) is not None:
         return KEYWORD if as_name else -KEYWORD if was_name else 0
     return KEYWORD / 2 if as_name and before is not None and not was_name else 0
