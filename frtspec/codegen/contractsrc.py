@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from frtspec.codegen import condsrc
-from frtspec.codegen.pysrc import call, indented, pyrepr
+from frtspec.codegen.pysrc import call, indented, pyrepr, text_literal
 from frtspec.ir.decl import IndexVar, Port, Slot, Structure
 from frtspec.ir.expr import Cond
 
@@ -17,7 +17,7 @@ def contract(structure: Structure) -> list[str]:
         lines += _count(structure, index)
     for cond in structure.excluded:
         text = f"{structure.name}: no form exists where {condsrc.spoken(cond)}"
-        lines += _refusal(cond, f"raise ValueError({pyrepr(text)})")
+        lines += _refusal(cond, f"raise ValueError({text_literal(text)})")
     return lines + _absences(structure)
 
 

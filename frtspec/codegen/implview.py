@@ -10,7 +10,17 @@ from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.exprsrc import Expressions
 from frtspec.codegen.formats import CASTS, per, quantised
-from frtspec.codegen.pysrc import COMPARE, PRIMARY, Py, binary, call, doc_lines, pyrepr, wrapped
+from frtspec.codegen.pysrc import (
+    COMPARE,
+    PRIMARY,
+    Py,
+    binary,
+    call,
+    doc_lines,
+    pyrepr,
+    text_literal,
+    wrapped,
+)
 from frtspec.codegen.refsrc import Function, param_parameter, variant_parameter
 from frtspec.codegen.rungsrc import RungMethods
 from frtspec.codegen.structview import dims_line, sorted_imports
@@ -153,7 +163,7 @@ class _Builder:
             text = (
                 f"{self.structure.name}: {condsrc.spoken(slot.when)}, so {slot.name} must be given"
             )
-            lines += [f"if {cond}:", f"    raise ValueError({pyrepr(text)})"]
+            lines += [f"if {cond}:", f"    raise ValueError({text_literal(text)})"]
         return lines
 
     def pack(self, pack: Pack) -> list[str]:
@@ -325,7 +335,7 @@ class _Builder:
             )
             fields.append(f"bands=({bands},)")
         if impl.status.name == "imported":
-            fields.append(f"imported={pyrepr(impl.status.reason or 'not verified')}")
+            fields.append(f"imported={text_literal(impl.status.reason or 'not verified')}")
         return fields
 
     def rung(self, rung: Rung) -> str:

@@ -160,6 +160,16 @@ def quoted(text: str) -> str:
     return '"' + "".join(_escaped(ch, '"') for ch in text) + '"'
 
 
+def text_literal(text: str, width: int = 64) -> str:
+    """A sentence as a literal that fits on lines: in pieces, in parentheses, where it is long."""
+    pieces = textwrap.wrap(
+        text, width, drop_whitespace=False, break_long_words=False, break_on_hyphens=False
+    )
+    if len(text) <= width or "".join(pieces) != text:
+        return quoted(text)
+    return "(" + " ".join(quoted(piece) for piece in pieces) + ")"
+
+
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

@@ -10,7 +10,7 @@ from frtspec import __version__, resources
 from frtspec.codegen.abi import RUNTIME_ABI
 from frtspec.codegen.manifest import sha256
 from frtspec.codegen.pyfmt import BLACK_VERSION
-from frtspec.codegen.pysrc import comment_text, pyrepr
+from frtspec.codegen.pysrc import comment_text, pyrepr, text_literal
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -54,5 +54,6 @@ def _environment() -> Environment:
         autoescape=False,
     )
     environment.filters["pyrepr"] = pyrepr
+    environment.filters["text"] = text_literal
     environment.filters["comment"] = comment_text
     return environment

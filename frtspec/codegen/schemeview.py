@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from frtspec.codegen.names import free
-from frtspec.codegen.pysrc import Py, call, doc_lines, pyrepr
+from frtspec.codegen.pysrc import Py, call, doc_lines, pyrepr, text_literal
 from frtspec.codegen.pysrc import imports as import_lines
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import AutoTable, Impl, Route, Scheme, Stat
@@ -77,7 +77,7 @@ def scheme_view(
 def _route(route: Route, impl: str | None) -> str:
     named: dict[str, Py | str] = {"stats": _stats(route.stats), "impl": impl or "None"}
     if route.keep is not None:
-        named["keep"] = pyrepr(route.keep)
+        named["keep"] = text_literal(route.keep)
     return call("Route", pyrepr(route.structure), pyrepr(route.seam), **named).text
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
 from frtspec.codegen.names import free
-from frtspec.codegen.pysrc import AND, Py, call, fstring, indented, pyrepr, tuple_of
+from frtspec.codegen.pysrc import AND, Py, call, fstring, indented, pyrepr, text_literal, tuple_of
 from frtspec.ir.decl import (
     BoundaryRef,
     EachSeats,
@@ -251,7 +251,7 @@ def _around(seat: Seat, scope: Scope) -> tuple[str, list[str]]:
 
 def _boundary(boundary: BoundaryRef, base: str, scope: Scope) -> Py:
     if boundary.none_reason is not None:
-        return call("rt.Boundary", none=pyrepr(boundary.none_reason))
+        return call("rt.Boundary", none=text_literal(boundary.none_reason))
     named: dict[str, Py | str] = {"path": base}
     for field, ports in (("inputs", boundary.inputs), ("outputs", boundary.outputs)):
         if ports:

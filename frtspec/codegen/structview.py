@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from frtspec.codegen import dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.names import structure_module
-from frtspec.codegen.pysrc import call, doc_lines, pyrepr, wrapped
+from frtspec.codegen.pysrc import call, doc_lines, pyrepr, text_literal, wrapped
 from frtspec.codegen.refsrc import Function, References, shaped
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Constraint, Shape
@@ -206,7 +206,7 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     if references.sizes:
         fields.append(f"sizes={pyrepr(references.sizes)}")
     if structure.status.name == "imported":
-        fields.append(f"imported={pyrepr(structure.status.reason or 'not verified')}")
+        fields.append(f"imported={text_literal(structure.status.reason or 'not verified')}")
     return fields
 
 

@@ -137,12 +137,12 @@ def tuple_text(method: str) -> Template:
     def text(args: Sequence[Text], attrs: Attrs) -> str:
         sizes = cast(tuple[Poly, ...], attrs["sizes"])
         inner = attr_text(sizes)
-        head = f"{args[0].within(ATOM)}.{method}("
         if method == "reshape":
-            return f"{head}{inner})"
-        if method == "unflatten":
-            return f"{head}{attrs['axis']}, ({inner}{',' if len(sizes) == 1 else ''}))"
-        return f"{head}[{inner}], dim={attrs['axis']})[{attrs['part']}]"
+            return f"{args[0].within(ATOM)}.reshape({inner})"
+        if method == "unflatten":  # torch types the function, not the method; split likewise
+            sizes_text = f"({inner}{',' if len(sizes) == 1 else ''})"
+            return f"torch.unflatten({args[0].text}, {attrs['axis']}, {sizes_text})"
+        return f"torch.split({args[0].text}, [{inner}], dim={attrs['axis']})[{attrs['part']}]"
 
     return text
 

@@ -180,3 +180,14 @@ def test_any_text_can_be_a_comment(text: str) -> None:
 def test_imports_are_sorted_by_module() -> None:
     lines = ["from b import x", "from a.c import y", "from a import z", "from b import x"]
     assert pysrc.imports(lines) == ("from a import z", "from a.c import y", "from b import x")
+
+
+@given(st.text())
+def test_a_long_text_reads_back_whole(text: str) -> None:
+    assert ast.literal_eval(pysrc.text_literal(text)) == text
+
+
+def test_a_long_text_is_written_in_pieces() -> None:
+    text = "normalization_scope is projection, so q_projection_scale must be given by the caller"
+    source = pysrc.text_literal(text)
+    assert source.startswith("(") and source.count('"') == 4
