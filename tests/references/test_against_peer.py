@@ -6,8 +6,6 @@ to rounding, in bfloat16 bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from flash_rt.catalog.structures.decoder_ffn.reference import decoder_ffn_ref
@@ -15,30 +13,9 @@ from flash_rt.catalog.structures.linear_proj.reference import linear_proj_ref
 from flash_rt.catalog.structures.norm_fused.reference import norm_fused_ref
 from flash_rt.catalog.structures.qkv_pack.reference import qkv_pack_ref
 from flashrt_gen.structures import decoder_ffn_v1, linear_proj_v1, norm_fused_v1, qkv_pack_v1
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
-
-BOTH = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
-SLOW_BOX = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-
-sizes = st.integers(1, 48)
-leads = st.lists(st.integers(1, 5), min_size=0, max_size=3).map(tuple)
-seeds = st.integers(0, 2**31)
-
-
-def same(ours: Tensor, theirs: Tensor) -> None:
-    """Bit-equal below float32, equal to rounding in it."""
-    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-    if ours.dtype == torch.float32:
-        torch.testing.assert_close(ours, theirs, rtol=2e-6, atol=2e-6)
-    else:
-        assert torch.equal(ours, theirs)
-
-
-def maker(seed: int, dtype: torch.dtype) -> Callable[..., Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return lambda *shape: torch.randn(*shape, generator=generator).to(dtype)
+from reference_kit import BOTH, SLOW_BOX, leads, maker, same, seeds, sizes
 
 
 @BOTH

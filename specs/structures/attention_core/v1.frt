@@ -1,0 +1,44 @@
+frt 1
+
+structure attention_core version 1 {
+  """Scaled dot-product attention: softmax in float32, queries grouped over key/value heads.
+
+  The mask is the host's additive one. Heads move behind the tokens at the end, where an
+  output projection wants them.
+  """
+  status draft
+
+  dim B, H, Hkv, Sq, Skv, D
+  param scale = 1.0
+
+  in  q     [B, H, Sq, D] : host
+  in  k     [B, Hkv, Skv, D] : host
+  in  v     [B, Hkv, Skv, D] : host
+  in  mask? [B, 1, Sq, Skv] : host
+  out y     [B, Sq, H, D] : host
+
+  # `given` takes the seat's own scale; most hosts use the head's width.
+  variant scaling { head_dim, given }
+
+  reference {
+    point q_in = q
+    point k_in = k
+    point v_in = v
+    let kh = f32(repeat(k_in, H / Hkv, over Hkv))
+    let vh = f32(repeat(v_in, H / Hkv, over Hkv))
+    let by = match scaling { head_dim => D ** -0.5, given => scale }
+    let s = (f32(q_in) @ transpose(kh, 2, 3)) * by
+    let s = s + f32(mask)  when present mask
+    let o = softmax(s, over Skv) @ vh
+    yield y = cast(transpose(o, 1, 2), q)
+  }
+
+  gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
+  gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
+  evidence """
+  A fused kernel takes heads of 64, 96, 128 or 256 channels. A mask that blocks one run of
+  positions, the same for every query, can be resolved by packing the keys that are left: one run
+  at most, and a prefix that moves by less than 0.001 between calls. Several segments stay with
+  the host. Measured by flash-rt: 11.7 us against 23.9 us at the shapes of pi05.
+  """
+}

@@ -1,0 +1,85 @@
+frt 1
+
+structure qk_norm_rope version 1 {
+  """Norms of queries and keys, then rotary embedding of both.
+
+  The norm's mean runs over each head, or over all heads of a projection. Position tables
+  come expanded to every token, whatever geometry they are made from. Channels behind the
+  rotary extent R keep their normed value. Values are not touched, so they are not here.
+  """
+  status draft
+
+  dim B, T, Hq, Hkv, D, R
+  param eps = 1e-6
+
+  in  q            [B, T, Hq, D] : host
+  in  k            [B, T, Hkv, D] : host
+  in  cos          [B, T, R / 2] : host
+  in  sin          [B, T, R / 2] : host
+  out q_after_rope [B, T, Hq, D] : host
+  out k_after_rope [B, T, Hkv, D] : host
+
+  slot q_norm_weight [D]        when normalization_scope is per_head
+  slot k_norm_weight [D]        when normalization_scope is per_head
+  slot q_norm_wide   [Hq * D]   when normalization_scope is projection
+  slot k_norm_wide   [Hkv * D]  when normalization_scope is projection
+
+  variant normalization_scope { per_head, projection }
+  variant rope_layout         { half, interleaved }
+  variant norm_weight_mode    { direct, offset }
+  # Where the host rounds between the norm and the rotation, and what it rotates in.
+  variant norm_rounding       { none, after_weight, before_weight } default none
+  variant rope_dtype          { f32, host } default f32
+  combinations { all except (norm_rounding is none and rope_dtype is host) }
+
+  reference {
+    let qn = match normalization_scope {
+      per_head => rms_norm(f32(q), eps),
+      projection => rms_norm(f32(q), eps, over Hq, over D)
+    }
+    let kn = match normalization_scope {
+      per_head => rms_norm(f32(k), eps),
+      projection => rms_norm(f32(k), eps, over Hkv, over D)
+    }
+    let qn = f32(cast(qn, q))  when norm_rounding is before_weight
+    let kn = f32(cast(kn, k))  when norm_rounding is before_weight
+    let qw = match normalization_scope {
+      per_head => f32(q_norm_weight),
+      projection => unflatten(f32(q_norm_wide), (Hq, D))
+    }
+    let kw = match normalization_scope {
+      per_head => f32(k_norm_weight),
+      projection => unflatten(f32(k_norm_wide), (Hkv, D))
+    }
+    let qn = qn * match norm_weight_mode { direct => qw, offset => qw + 1 }
+    let kn = kn * match norm_weight_mode { direct => kw, offset => kw + 1 }
+    let qn = f32(cast(qn, q))  when not norm_rounding is none
+    let kn = f32(cast(kn, k))  when not norm_rounding is none
+    let c = match rope_dtype { f32 => f32(cos), host => cast(cos, q) }
+    let s = match rope_dtype { f32 => f32(sin), host => cast(sin, q) }
+    let qn = cast(qn, q)       when rope_dtype is host
+    let kn = cast(kn, k)       when rope_dtype is host
+    let qr = match rope_layout {
+      half => rope_half(qn, c, s, R),
+      interleaved => rope_interleaved(qn, c, s, R)
+    }
+    let kr = match rope_layout {
+      half => rope_half(kn, c, s, R),
+      interleaved => rope_interleaved(kn, c, s, R)
+    }
+    point q_rotated = cast(qr, q)
+    point k_rotated = cast(kr, k)
+    yield q_after_rope = q_rotated
+    yield k_after_rope = k_rotated
+  }
+
+  require { R % 2 == 0, D % 2 == 0, R <= D }
+
+  gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
+  gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain, vendor) }
+  evidence """
+  Cosmos and audio hosts norm each head, Wan the whole projection before it is split. Qwen
+  rounds between norm and weight and rotates in the host dtype. Writing the result into a cache is
+  another region, also where one kernel does both.
+  """
+}
