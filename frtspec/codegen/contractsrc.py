@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from frtspec.codegen import condsrc
-from frtspec.codegen.pysrc import call, indented, pyrepr, text_literal
+from frtspec.codegen.pysrc import call, indented, pyrepr
 from frtspec.ir.decl import IndexVar, Port, Slot, Structure
 from frtspec.ir.expr import Cond
 
@@ -16,8 +16,8 @@ def contract(structure: Structure) -> list[str]:
     for index in structure.indexes:
         lines += _count(structure, index)
     for cond in structure.excluded:
-        text = f"{structure.name}: no form exists where {condsrc.spoken(cond)}"
-        lines += _refusal(cond, f"raise ValueError({text_literal(text)})")
+        text = f"no form exists where {condsrc.spoken(cond)}"
+        lines += _refusal(cond, f"raise ValueError({pyrepr(text)})")
     return lines + _absences(structure)
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.exprsrc import Expressions, chosen, first_select
-from frtspec.codegen.pysrc import Py, indented, number, pyrepr, text_literal
+from frtspec.codegen.pysrc import Py, indented, number, pyrepr
 from frtspec.ir.expr import Cond, Each, Expr, Let, Ref, Scan, Stmt
 from frtspec.ir.walk import parts
 
@@ -144,9 +144,9 @@ class Body:
         for name in used:
             if name in self.optional and name not in present:
                 because = self.optional[name]
-                what = f"{because}, so {name} must be given" if because else f"{name} must be given"
+                what = f"{name} is needed" + (f" where {because}" if because else "")
                 lines.append(f"if {self.name(name)} is None:")
-                lines.append(f"    raise ValueError({text_literal(f'{self.structure}: {what}')})")
+                lines.append(f"    raise ValueError({pyrepr(what)})")
         return lines
 
     # ------------------------------------------------------------ loops

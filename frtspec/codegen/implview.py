@@ -160,10 +160,8 @@ class _Builder:
                 if isinstance(left, bool)
                 else binary("and", condsrc.condition(left, {}), given)
             )
-            text = (
-                f"{self.structure.name}: {condsrc.spoken(slot.when)}, so {slot.name} must be given"
-            )
-            lines += [f"if {cond}:", f"    raise ValueError({text_literal(text)})"]
+            text = f"{slot.name} is needed where {condsrc.spoken(slot.when)}"
+            lines += [f"if {cond}:", f"    raise ValueError({pyrepr(text)})"]
         return lines
 
     def pack(self, pack: Pack) -> list[str]:

@@ -160,12 +160,15 @@ def quoted(text: str) -> str:
     return '"' + "".join(_escaped(ch, '"') for ch in text) + '"'
 
 
-def text_literal(text: str, width: int = 64) -> str:
-    """A sentence as a literal that fits on lines: in pieces, in parentheses, where it is long."""
+def text_literal(text: str) -> str:
+    """A sentence as a literal; one too long for a line comes in pieces, in parentheses.
+
+    Pieces are made only where two of them cannot share a line, which linters refuse.
+    """
     pieces = textwrap.wrap(
-        text, width, drop_whitespace=False, break_long_words=False, break_on_hyphens=False
+        text, 80, drop_whitespace=False, break_long_words=False, break_on_hyphens=False
     )
-    if len(text) <= width or "".join(pieces) != text:
+    if len(text) <= 90 or "".join(pieces) != text:
         return quoted(text)
     return "(" + " ".join(quoted(piece) for piece in pieces) + ")"
 

@@ -256,7 +256,7 @@ def test_each_entry_has_its_own_arguments(bias: str, entry: str) -> None:
 
 
 def test_a_bias_that_the_variant_needs_has_to_be_there() -> None:
-    with pytest.raises(ValueError, match="bias is add, so b must be given"):
+    with pytest.raises(ValueError, match="b is needed where bias is add"):
         LinearProjFp8Static(w=torch.randn(4, 4), in_s=torch.ones(1), bias="add")
 
 

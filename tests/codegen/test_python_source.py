@@ -188,6 +188,7 @@ def test_a_long_text_reads_back_whole(text: str) -> None:
 
 
 def test_a_long_text_is_written_in_pieces() -> None:
-    text = "normalization_scope is projection, so q_projection_scale must be given by the caller"
-    source = pysrc.text_literal(text)
+    long = "this host norms the output of its feed-forward block before it adds the residual to it"
+    source = pysrc.text_literal(f"{long}, so no boundary of the structure lies anywhere on it")
     assert source.startswith("(") and source.count('"') == 4
+    assert pysrc.text_literal(long[:80]) == pysrc.quoted(long[:80])

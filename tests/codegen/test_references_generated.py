@@ -187,7 +187,7 @@ def test_an_optional_input_changes_what_asks_for_it(gated: ModuleType) -> None:
 
 
 def test_a_weight_that_a_variant_needs_has_to_be_there(gated: ModuleType) -> None:
-    with pytest.raises(ValueError, match="gain is learned, so g must be given"):
+    with pytest.raises(ValueError, match="g is needed where gain is learned"):
         call_gated(gated, gain="learned")
 
 
@@ -391,8 +391,7 @@ def test_every_op_that_lowerings_call_is_there() -> None:
 
 def test_routing() -> None:
     """The weights of the chosen experts, laid out over all of them."""
-    module = structure_module(
-        """frt 1
+    module = structure_module("""frt 1
 structure route version 1 {
   dim M, D, E, K
   in  x [rows M, D] : f32
@@ -406,8 +405,7 @@ structure route version 1 {
   }
   require { E >= 2, K == 2 }
 }
-"""
-    )
+""")
     x, w = randn(5, 4), randn(4, 6, seed=1)
     scores = torch.softmax(x @ w, -1)
     kept = torch.where(scores >= scores.topk(2).values[:, 1:], scores, torch.zeros_like(scores))

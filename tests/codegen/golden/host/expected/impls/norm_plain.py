@@ -39,7 +39,7 @@ class NormPlain(BoundImpl):
         """Pack once."""
         super().__init__()
         if bias == "add" and b is None:
-            raise ValueError("norm: bias is add, so b must be given")
+            raise ValueError("b is needed where bias is add")
         self.bias = bias
         self.eps = eps
         self.pack("w", w)

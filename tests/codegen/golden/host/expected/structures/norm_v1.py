@@ -57,7 +57,7 @@ def reference(
     n = ops.layer_norm(x_in.float(), eps) * w.float()
     if bias == "add":
         if b is None:
-            raise ValueError("norm: bias is add, so b must be given")
+            raise ValueError("b is needed where bias is add")
         n = n + b.float()
     return n.to(x.dtype)
 

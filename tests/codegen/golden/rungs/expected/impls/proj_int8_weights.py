@@ -55,7 +55,7 @@ class ProjInt8Weights(BoundImpl):
         """Pack once. Weights are in_out."""
         super().__init__()
         if bias == "add" and b is None:
-            raise ValueError("proj: bias is add, so b must be given")
+            raise ValueError("b is needed where bias is add")
         self.bias = bias
         self.pack("w8", numerics.quantize_int8(w.T, per="channel"))
         self.pack("b", b)

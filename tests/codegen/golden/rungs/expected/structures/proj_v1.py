@@ -49,7 +49,7 @@ def product(
     a = x_in.float() @ w.float()
     if bias == "add":
         if b is None:
-            raise ValueError("proj: bias is add, so b must be given")
+            raise ValueError("b is needed where bias is add")
         a = a + b.float()
     return a
 

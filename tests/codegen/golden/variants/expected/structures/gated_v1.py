@@ -60,14 +60,14 @@ def reference(
     """
     ops.check_variants("gated", VARIANTS, act=act, gain=gain, split=split)
     if act == "relu" and split == "yes":
-        raise ValueError("gated: no form exists where act is relu and split is yes")
+        raise ValueError("no form exists where act is relu and split is yes")
     if gain != "learned":
         ops.check_absent("gated", "gain is learned", g=g)
     rest: Tensor | None = None
     h = ops.rms_norm(x.float(), eps)
     if gain == "learned":
         if g is None:
-            raise ValueError("gated: gain is learned, so g must be given")
+            raise ValueError("g is needed where gain is learned")
         h = h * g.float()
     if gain != "learned":
         h = h * scale
