@@ -64,7 +64,7 @@ class LinearProjFp8Static(BoundImpl):
         """Pack once. Weights are in_out, scales are float32."""
         super().__init__()
         if bias == "add" and b is None:
-            raise ValueError("linear_proj: bias is add, so b must be given")
+            raise ValueError("b is needed where bias is add")
         self.bias = bias
         self.pack("weight", numerics.quantize_fp8(w.T, per="tensor"))
         self.pack("b", b)

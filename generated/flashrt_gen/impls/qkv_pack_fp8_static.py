@@ -55,7 +55,7 @@ class QkvPackFp8Static(BoundImpl):
         """Pack once. Weights are in_out, scales are float32."""
         super().__init__()
         if bias == "add" and b is None:
-            raise ValueError("qkv_pack: bias is add, so b must be given")
+            raise ValueError("b is needed where bias is add")
         self.bias = bias
         self.pack("weight", numerics.quantize_fp8(torch.cat([each.T for each in w]), per="tensor"))
         self.weight_rows = [each.shape[1] for each in w]

@@ -66,13 +66,13 @@ def reference(
     a = x_in.float() @ w.float()
     if bias == "add":
         if b is None:
-            raise ValueError("linear_proj: bias is add, so b must be given")
+            raise ValueError("b is needed where bias is add")
         a = a + b.float()
     if epilogue == "gelu":
         a = nnf.gelu(a, approximate="tanh")
     if epilogue == "residual_add":
         if residual is None:
-            raise ValueError("linear_proj: epilogue is residual_add, so residual must be given")
+            raise ValueError("residual is needed where epilogue is residual_add")
         a = a + residual.float()
     return a.to(x.dtype)
 

@@ -66,7 +66,7 @@ def reference(
         a = x_in.float() @ w[i].float()
         if bias == "add":
             if b is None:
-                raise ValueError("qkv_pack: bias is add, so b must be given")
+                raise ValueError("b is needed where bias is add")
             a = a + b[i].float()
         y.append(a.to(x.dtype))
     return y
