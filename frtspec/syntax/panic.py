@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from frtspec.syntax.engine import Cell, Engine
+from frtspec.syntax.nodes import EMPTY
 from frtspec.syntax.scanner import Lexeme, indent_at, lexeme_at, line_indent, skip_trivia
 from frtspec.syntax.tables import ERROR
 
@@ -134,8 +135,15 @@ def _goes_on(engine: Engine, cut: Cut, found: Lexeme) -> bool:
 
 
 def _shift_error(engine: Engine, cell: Cell, begin: int, end: int) -> None:
+    """Put an ERROR on ``cell`` that covers what is dropped: the text up to ``end`` and what
+    had been read of the member."""
     shifted = engine.shifted(cell, ERROR, engine.text[begin:end], begin)
     assert shifted is not None
+    above: Cell = engine.cell
+    while above is not cell:
+        if above[1] is not None and above[1].start != EMPTY:
+            shifted[1].start = min(shifted[1].start, above[1].start)
+        above = above[2]
     engine.cell = shifted
     engine.at = end
     engine.recent.clear()

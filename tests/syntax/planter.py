@@ -364,6 +364,10 @@ _AROUND = {
 end of a line may be missed at the start of the next."""
 
 
+_ONE_OF = frozenset(("missing_opening_brace", "missing_closing_brace"))
+"""Of these a file gets one: without both its braces a block is none, and no mistake."""
+
+
 def plant(text: str, seed: int, kinds: dict[str, Kind], count: int = 8) -> Planted:
     """``text`` with up to ``count`` mistakes of different kinds, as many as have room."""
     rng = random.Random(seed)
@@ -374,6 +378,8 @@ def plant(text: str, seed: int, kinds: dict[str, Kind], count: int = 8) -> Plant
     for kind in order:
         if len(mistakes) == count:
             break
+        if kind in _ONE_OF and any(m.kind in _ONE_OF for m in mistakes):
+            continue
         places = [i for i, line in enumerate(lines) if i and not line.taken]
         rng.shuffle(places)
         for index in places:

@@ -22,9 +22,9 @@ CATALOG = [path for path in catalog() if "hard" not in path.parts]
 
 
 def planted(
-    kinds: dict[str, Kind], paths: list[Path], each: int = EACH
+    kinds: dict[str, Kind], paths: list[Path], each: int = EACH, files: int = FILES
 ) -> Iterator[tuple[Path, int, Planted]]:
-    """``FILES`` files with ``each`` mistakes; files too small for them are passed over."""
+    """``files`` files with ``each`` mistakes; files too small for them are passed over."""
     texts = [(path, source_of(path).text) for path in paths]
     found = 0
     for seed in range(60):
@@ -33,7 +33,7 @@ def planted(
             if len(one.mistakes) == each:
                 yield path, seed, one
                 found += 1
-                if found == FILES:
+                if found == files:
                     return
     raise AssertionError(f"only {found} files could be planted")
 
@@ -76,19 +76,19 @@ def test_mistakes_of_syntax() -> None:
 
 
 @pytest.mark.parametrize(
-    "kinds, each",
-    [(MEANING, 5), (SYNTAX | MEANING, EACH)],  # fewer lines can be wrong in meaning
+    "kinds, each, files",
+    [(MEANING, 5, 50), (SYNTAX | MEANING, EACH, FILES)],  # fewer lines can be wrong in meaning
     ids=["meaning", "any"],
 )
-def test_mistakes_of_any_kind(kinds: dict[str, Kind], each: int) -> None:
+def test_mistakes_of_any_kind(kinds: dict[str, Kind], each: int, files: int) -> None:
     """Each planted file is analysed together with the rest of the catalog."""
     sources = {path: source_of(path) for path in CATALOG}
-    files = {path: parse(source).file for path, source in sources.items()}
+    trees = {path: parse(source).file for path, source in sources.items()}
     tally = Tally()
-    for path, seed, one in planted(kinds, CATALOG, each):
+    for path, seed, one in planted(kinds, CATALOG, each, files):
         source = SourceFile.from_text(sources[path].path, one.text)
         result = parse(source)
-        others = [(sources[other], files[other]) for other in CATALOG if other != path]
+        others = [(sources[other], trees[other]) for other in CATALOG if other != path]
         found = [*result.diagnostics, *analyse([*others, (source, result.file)]).diagnostics]
         here = [d for d in found if d.span.path == source.path]
         tally.count(f"{path.parent.name}/{path.stem} {seed}", one, source, here)
