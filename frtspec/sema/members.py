@@ -29,6 +29,8 @@ class Members:
     exprs: Exprs
     nodes: tuple[object, ...]
     unknown: set[str] = field(default_factory=set)
+    vague: bool = False
+    """Whether a condition of a port or slot was reported, so that what exists is open."""
 
     def all_of(self, kind: type[T]) -> list[T]:
         return [m for m in self.nodes if isinstance(m, kind)]
@@ -115,6 +117,7 @@ class Members:
         cond = self.exprs.cond(node.when)
         if cond is None:
             self.unknown.add(node.name.id)
+            self.vague = True
         return cond
 
     def extra_modifiers(self, node: ast.PortDecl) -> None:

@@ -62,7 +62,7 @@ class References:
         if broken or misplaced or isinstance(value, ir.Invalid):
             value = ir.Invalid(node.span, tuple(sorted(named)))
         lost = node.when is not None and otherwise is None and not rebinds
-        if lost and node.kind == "let":
+        if lost and node.kind == "let" and node.name.id not in self.context.dropped:
             self.context.error(
                 NO_OTHERWISE,
                 f"`{node.name.id}` has no value where the condition is false",

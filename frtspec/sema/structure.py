@@ -51,7 +51,17 @@ class _Builder:
         }
         axes = {v.name.id: tuple(x.id for x in v.values) for v in self.members(ast.VariantDecl)}
         sizes = Sizes(self.context, tuple(d.id for d in dims), repeated)
-        exprs = Exprs(self.context, sizes, self.scope, axes, self.givable())
+        exprs = Exprs(
+            self.context,
+            sizes,
+            self.scope,
+            axes,
+            self.givable(),
+            parts={m.name.id: m for m in self.members(ast.PartDecl)},
+            outputs=frozenset(
+                m.name.id for m in self.members(ast.PortDecl) if m.direction == "out"
+            ),
+        )
         structure = self.shell(exprs, tuple(d.id for d in dims), tuple(repeated.items()))
         structure = self.with_reference(structure, exprs)
         self.unused(structure)
@@ -210,6 +220,8 @@ class _Builder:
         words_in = set(problem.message.replace("`", " ").split())
         if problem.code == "FRT0306" and words_in & self.context.dropped:
             return
+        if problem.code == "FRT0304" and self.read.vague:
+            return
         notes: Notes = ()
         if len(where) < total:
             more = f" ({len(where)} of {total} combinations)" if len(where) > 1 else ""
@@ -261,6 +273,6 @@ class _Builder:
 
     def conditions(self, structure: ir.Structure) -> list[irx.Cond | None]:
         items: list[ir.Port | ir.Slot] = [*structure.inputs, *structure.slots, *structure.outputs]
-        found: list[irx.Cond | None] = [item.when for item in items]
+        found: list[irx.Cond | None] = [item.when for item in (*items, *structure.parts)]
         found += [s.when for s in statements(structure.reference) if isinstance(s, irx.Let)]
         return found
