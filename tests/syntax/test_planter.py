@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,18 @@ def planted(
                 if found == files:
                     return
     raise AssertionError(f"only {found} files could be planted")
+
+
+def named(path: Path, sources: dict[Path, SourceFile]) -> list[Path]:
+    """The files of the structures that a file names, and of their impls for a scheme."""
+    words = set(re.findall(r"\w+", sources[path].text))
+    found = []
+    for other, source in sources.items():
+        heads = re.findall(r"^(structure|impl \w+ for) (\w+)", source.text, re.MULTILINE)
+        wanted = {name for head, name in heads if head == "structure" or "scheme" in words}
+        if other != path and wanted & words:
+            found.append(other)
+    return found
 
 
 class Tally:
@@ -81,14 +94,14 @@ def test_mistakes_of_syntax() -> None:
     ids=["meaning", "any"],
 )
 def test_mistakes_of_any_kind(kinds: dict[str, Kind], each: int, files: int) -> None:
-    """Each planted file is analysed together with the rest of the catalog."""
+    """Each planted file is analysed together with those of the catalog that it names."""
     sources = {path: source_of(path) for path in CATALOG}
     trees = {path: parse(source).file for path, source in sources.items()}
     tally = Tally()
     for path, seed, one in planted(kinds, CATALOG, each, files):
         source = SourceFile.from_text(sources[path].path, one.text)
         result = parse(source)
-        others = [(sources[other], trees[other]) for other in CATALOG if other != path]
+        others = [(sources[other], trees[other]) for other in named(path, sources)]
         found = [*result.diagnostics, *analyse([*others, (source, result.file)]).diagnostics]
         here = [d for d in found if d.span.path == source.path]
         tally.count(f"{path.parent.name}/{path.stem} {seed}", one, source, here)
