@@ -78,7 +78,9 @@ def ops() -> str:
     rows = []
     for op in OPS.values():
         written = op.signature
-        if op.symbol == "[]":
+        if op.name == "part":
+            written = "attn(x, …)"
+        elif op.symbol == "[]":
             written = "x[…]"
         elif op.symbol is not None:
             written = f" {op.symbol} ".join(param.name for param in op.params)

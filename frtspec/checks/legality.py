@@ -55,6 +55,7 @@ def _undeclared(item: decl.Structure, _: decl.Program) -> Iterator[str]:
     known = {port.name for port in item.inputs} | {slot.name for slot in item.slots}
     known |= {param.name for param in item.params} | {index.name for index in item.indexes}
     known |= {port.scale for port in item.outputs if port.scale}
+    known |= {part.name for part in item.parts}
     for stmt in statements(item.reference):
         known |= defines(stmt)
         if isinstance(stmt, ir.Let):

@@ -12,7 +12,7 @@ from frtspec.codegen.names import free, structure_module
 from frtspec.codegen.pysrc import Py, call, doc_lines, imports, pyrepr
 from frtspec.codegen.seatsrc import LOCALS, SeatSource, SeatView, target
 from frtspec.codegen.unsupported import Unsupported
-from frtspec.ir.decl import Binding, Structure, WeightView
+from frtspec.ir.decl import Binding, Seat, Structure, WeightView
 from frtspec.syntax import ast
 
 
@@ -39,6 +39,15 @@ class BindingView:
     imported: str | None
 
 
+def _without_parts(seat: Seat, structure: Structure) -> None:
+    """Judging a boundary runs the whole reference, so a host would have to hand in its parts."""
+    seam_only = seat.seam is not None and seat.boundary is not None and seat.boundary.none_reason
+    if structure.parts and not seam_only:
+        raise Unsupported(
+            f"a seat whose boundary holds the part `{structure.parts[0].name}`", seat.span
+        )
+
+
 def binding_view(binding: Binding, homes: Homes) -> BindingView:
     """The view of a binding. Raises ``Unsupported`` for several hosts."""
     if len(binding.hosts) != 1:
@@ -48,6 +57,8 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
     host = binding.hosts[0]
     keys = dict.fromkeys(seat.structure for group in binding.groups for seat in group.seats)
     structures = [homes.program.structures[key] for key in sorted(keys)]
+    for seat in (seat for group in binding.groups for seat in group.seats):
+        _without_parts(seat, homes.program.structures[seat.structure])
     modules = {(s.name, s.version): structure_module(s) for s in structures}
     sizes = {name: Py(f'size["{name}"]') for name, _ in binding.dims}
     scope = Scope({"config": Py("config"), **sizes})

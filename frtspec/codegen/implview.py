@@ -56,6 +56,11 @@ class ImplView:
 
 def impl_view(structure: Structure, impl: Impl, class_name: str) -> ImplView:
     """The view of an impl. Raises ``Unsupported`` for what has no generator."""
+    if structure.parts and impl.seam is None:
+        raise Unsupported(
+            f"an impl of {structure.name}, which holds the part `{structure.parts[0].name}`",
+            impl.origin.span,
+        )
     return _Builder(structure, impl).view(class_name)
 
 

@@ -16,7 +16,7 @@ from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
 from frtspec.diag.source import Span
 from frtspec.dims import Axis, Poly, Shape
-from frtspec.ir.decl import Port, Seam, Slot, Structure
+from frtspec.ir.decl import Part, Port, Seam, Slot, Structure
 from frtspec.ir.expr import Each, Let, Scan, Stmt
 from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import reads
@@ -54,7 +54,8 @@ class References:
         slots = [slot.name for slot in self.structure.slots]
         axes = [variant.name for variant in self.structure.variants]
         params = [param.name for param in self.structure.params]
-        given = {*ports, *slots, *axes, *params}
+        parts = [part.name for part in self.structure.parts]
+        given = {*ports, *slots, *axes, *params, *parts}
         defined = list(dict.fromkeys(_defined_names(self.structure.reference)))
         self.names = {name: free(name, given - {name}) for name in defined if name not in given}
         used = {*given, *self.names.values(), "reference"}
@@ -136,6 +137,7 @@ class References:
         ports = {port.name: port for port in structure.inputs}
         out = [self._tensor(ports[name]) for name in self.inputs()]
         keywords = [self._tensor(slot) for slot in structure.slots]
+        keywords += [_part(part) for part in structure.parts]
         keywords += [variant_parameter(v.name, v.default) for v in structure.variants]
         keywords += [f"{name}: int" for name in self.sizes]
         keywords += [param_parameter(p.name, p.default) for p in structure.params]
@@ -200,7 +202,8 @@ class References:
             structure=structure.name,
             source=Expressions(self.names, sizes),
             variants={variant.name: variant.values for variant in structure.variants},
-            optional={n: b for n, b in self.optional().items() if not self._default(n)},
+            optional={n: b for n, b in self.optional().items() if not self._default(n)}
+            | {p.name: condsrc.spoken(p.when) for p in structure.parts if p.when is not None},
             counted=counted,
         )
         return body, sizes
@@ -295,6 +298,11 @@ class References:
 
 
 # ---------------------------------------------------------------- small parts
+
+
+def _part(part: Part) -> str:
+    optional = " | None = None" if part.when is not None else ""
+    return f"{part.name}: ops.Part{optional}"
 
 
 def _hook(seam: Seam) -> str:

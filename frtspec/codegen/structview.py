@@ -70,8 +70,6 @@ def structure_view(structure: Structure) -> StructureView:
 
 def _refuse(structure: Structure) -> None:
     """Constructs that check but that nothing generates code for yet."""
-    for part in structure.parts:
-        raise Unsupported(f"`part {part.name}`, a host function inside a structure,", part.span)
     for slot in structure.slots:
         if slot.structure is not None:
             raise Unsupported(f"`slot {slot.name}`, a structure inside a structure,", slot.span)
@@ -203,6 +201,8 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
         f"requires={names.rules(structure.requires)}",
         "reference=reference",
     ]
+    if structure.parts:
+        fields.append(f"parts={pyrepr(tuple(part.name for part in structure.parts))}")
     if references.sizes:
         fields.append(f"sizes={pyrepr(references.sizes)}")
     if structure.status.name == "imported":

@@ -91,7 +91,10 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "structure": NONE,
         "when": REFERENCE,
     },
-    "PartDecl": dict.fromkeys(("name", "params", "results", "when"), NONE),
+    "PartDecl": {
+        **dict.fromkeys(("name", "when"), REFERENCE),
+        **dict.fromkeys(("params", "results"), f"{CHECK}: how it is called, types of values"),
+    },
     "VariantDecl": {
         "name": REFERENCE,
         "values": REFERENCE,
@@ -233,7 +236,6 @@ MISSING: tuple[Missing, ...] = (
     Missing(ast.FormDecl, "a parameter of a form", lambda n: n.params and n.name.id in _FORMS_YET),
     Missing(ast.FormDecl, "a form of an impl", owner="ImplDecl"),
     Missing(ast.RequireDecl, "a rule of an impl outside its envelopes", owner="ImplDecl"),
-    Missing(ast.PartDecl, "a part that stays the host's"),
     Missing(ast.SlotDecl, "a slot that is a structure", lambda n: n.structure is not None),
     Missing(
         ast.PortDecl,

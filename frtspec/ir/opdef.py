@@ -173,6 +173,11 @@ def rope_text(name: str) -> Template:
     return text
 
 
+def part_text(args: Sequence[Text], attrs: Attrs) -> str:
+    called = f"{args[0].text}({', '.join(arg.text for arg in args[1:])})"
+    return called if attrs.get("result") is None else f"{called}[{attrs['result']}]"
+
+
 def cast_text(args: Sequence[Text], attrs: Attrs) -> str:
     return f"{args[0].within(ATOM)}.{_CAST_METHODS[cast(str, attrs['dtype'])]}()"
 

@@ -278,6 +278,16 @@ _TABLE: tuple[OpDef, ...] = (
         "x[:, t], x[..., 0:D]",
         symbol="[]",
     ),
+    # what stays the host's
+    OpDef(
+        "part",
+        (OpParam("name", "value"), OpParam("parts", "tensors")),
+        rules.opaque,
+        opdef.part_text,
+        opdef.free,
+        "what a part of the host makes of these",
+        symbol="(…)",
+    ),
     # dtypes
     _convert("f32"),
     _convert("bf16"),

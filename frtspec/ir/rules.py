@@ -87,6 +87,11 @@ def quantize(call: OpCall) -> ValueType:
     return Tensor(x.shape, cast(str, call.attrs["format"]))
 
 
+def opaque(call: OpCall) -> ValueType:
+    """A part of the host: its result has the type of one of its arguments."""
+    return call.tensor(1 + call.whole("like"))
+
+
 # ---------------------------------------------------------------- norms and reductions
 
 

@@ -23,6 +23,10 @@ SeamCall = Callable[..., Any]
 """``fn(*sources)``: what runs in place of a seam of a reference."""
 
 
+Part = Callable[..., Any]
+"""``fn(*values)``: what stays the host's inside a structure."""
+
+
 def ignore(point: str, value: Tensor) -> None:
     """The ``Record`` that keeps nothing."""
 

@@ -57,7 +57,8 @@ class StructureSpec:
     is the plain-torch ground truth: slots in ``in_out`` layout, ``record(name,
     tensor)`` sees every point, and ``mlp_with=fn`` runs ``fn(*sources)`` in place
     of the seam ``mlp``. Repeated slots and outputs are lists/tuples. ``sizes``: the dims
-    that no tensor shows and the reference takes by keyword, keyword -> dim.
+    that no tensor shows and the reference takes by keyword, keyword -> dim. ``parts``: what
+    stays the host's inside, callables that the reference takes by keyword.
 
     ``imported``, here and on impls, schemes and bindings: why the declaration was never
     verified (``status imported``); attach refuses it. None where it was written for us.
@@ -82,6 +83,7 @@ class StructureSpec:
     requires: tuple[Constraint, ...]
     reference: Callable[..., Any]
     sizes: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
     imported: str | None = None
 
     @property

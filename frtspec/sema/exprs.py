@@ -7,15 +7,16 @@ combination of variants. What was reported becomes ``Invalid``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frtspec.diag.source import Span
 from frtspec.ir import expr as ir
 from frtspec.ir.ops import CALLABLE, INFIX, OPS
 from frtspec.sema.arguments import Arguments
 from frtspec.sema.context import Context, listing
+from frtspec.sema.hostcalls import HostCall
 from frtspec.sema.scope import OPERANDS, Scope, Symbol
-from frtspec.sema.sizes import DEEPEST, Sizes, short
+from frtspec.sema.sizes import DEEPEST, Sizes, short, whole
 from frtspec.syntax import ast
 
 NO_PLACE, REPEATED = "FRT0319", "FRT0312"
@@ -26,7 +27,8 @@ class Exprs:
     """Builds expressions in one scope.
 
     ``axes``: variant axis -> its values. ``givable``: names that ``present`` may ask
-    about (optional inputs and slots, and those with a ``when``).
+    about (optional inputs and slots, and those with a ``when``). ``parts``: what can be
+    called; ``outputs`` give their types to results of the same name.
     """
 
     context: Context
@@ -36,11 +38,13 @@ class Exprs:
     givable: frozenset[str]
     touched: set[str] = field(default_factory=set)
     """Values named since it was last cleared, also in what turned out invalid."""
+    parts: Mapping[str, ast.PartDecl] = field(default_factory=dict)
+    outputs: frozenset[str] = frozenset()
 
     def inside(self, scope: Scope) -> Exprs:
         """The same, in an inner scope."""
         sizes = Sizes(self.context, self.sizes.dims, self.sizes.indexed, scope.index)
-        return Exprs(self.context, sizes, scope, self.axes, self.givable, self.touched)
+        return replace(self, sizes=sizes, scope=scope)
 
     # ------------------------------------------------------------ expressions
 
@@ -141,6 +145,11 @@ class Exprs:
         if isinstance(base, ast.Call) and base.func.id in ("chunk", "split") and len(items) == 1:
             part = ast.Arg(items[0], None, items[0].span)  # type: ignore[arg-type]
             return self._call(ast.Call(base.func, (*base.args, part), node.span), depth)
+        if isinstance(base, ast.Call) and len(items) == 1 and base.func.id in self.parts:
+            results = self.parts[base.func.id].results
+            item = items[0]
+            if len(results) > 1 and isinstance(item, ast.Number):
+                return HostCall(self, base, depth).build(whole(item.value))
         symbol = self.scope.find(base.id) if isinstance(base, ast.Name) else None
         if isinstance(base, ast.Name) and symbol is not None:
             special = self._named_index(node, base, symbol)
@@ -196,6 +205,8 @@ class Exprs:
         op = OPS.get(node.func.id)
         if op is None or op.name not in CALLABLE:
             symbol = self.scope.find(node.func.id)
+            if node.func.id in self.parts:
+                return HostCall(self, node, depth).build(None)
             if symbol is not None and symbol.kind == "part":
                 self.context.use("part", node.func.id)
             else:

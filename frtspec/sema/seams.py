@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from frtspec.ir import expr as ir
 from frtspec.ir.decl import MetricBound, Seam, Structure
-from frtspec.ir.walk import conditions, defines, exprs, reads, statements, tests, variants
+from frtspec.ir.walk import conditions, defines, exprs, reads, refs, statements, tests, variants
 from frtspec.sema.context import Context, listing
 from frtspec.syntax import ast
 
@@ -47,6 +47,8 @@ def build_seam(
     cut = _cut(context, structure, node, last)
     if cut is None or not _closed(context, structure, node, cut, last):
         return None
+    if not _whole(context, structure, node, cut):
+        return None
     body = tuple(structure.reference[k] for k in cut.inside)
     read = {name for stmt in body for name in reads(stmt)}
     asked = {t.name for t in tests(body) if isinstance(t, ir.IsPresent)}
@@ -65,6 +67,22 @@ def build_seam(
         params=tuple(p.name for p in structure.params if p.name in read),
         span=node.span,
     )
+
+
+def _whole(context: Context, structure: Structure, node: ast.SeamDecl, cut: _Cut) -> bool:
+    """Whether nothing inside is computed by the host."""
+    body = [structure.reference[k] for k in cut.inside]
+    for ref in refs(body):
+        if ref.kind == "part":
+            context.error(
+                NO_CUT,
+                f"seam `{node.name.id}` holds the part `{ref.name}`, which stays the host's",
+                node.name.span,
+                notes=((ref.span, f"`{ref.name}` is called here"),),
+                help="end the seam before it",
+            )
+            return False
+    return True
 
 
 def _definitions(body: Sequence[ir.Stmt]) -> dict[str, list[int]]:

@@ -90,6 +90,9 @@ class _Inference:
     # ------------------------------------------------------------ what is there
 
     def start(self) -> None:
+        for part in self.structure.parts:
+            if not self.combo.holds(part.when):
+                self.gone[part.name] = "it exists in other variants only"
         items: list[Port | Slot] = [*self.structure.inputs, *self.structure.slots]
         for item in items:
             has_default = isinstance(item, Port) and item.default is not None
@@ -216,6 +219,8 @@ class _Inference:
             return SCALAR
         if node.name in self.env:
             return self.env[node.name]
+        if node.kind == "part" and node.name not in self.gone:
+            return SCALAR
         why = self.gone.get(node.name)
         if why is None:
             return UNKNOWN
@@ -234,6 +239,9 @@ class _Inference:
         args = self.operands(node)
         if any(isinstance(arg, Unknown) for arg in args):
             return UNKNOWN
+        port = next((p for p in self.structure.outputs if p.name == node.attr("port")), None)
+        if port is not None:  # a part whose result is an output
+            return Tensor(port.shape, port.dtype)
         call = OpCall(node.op, args, dict(node.attrs))
         try:
             result = OPS[node.op].rule(call)

@@ -146,8 +146,8 @@ def test_a_combination_that_does_not_exist(adaln: ModuleType) -> None:
         adaln.reference(randn(1, 6), randn(1, 5), norm="rms", style="scale_shift")
 
 
-def test_a_part_that_stays_the_hosts_has_no_generator_yet() -> None:
-    with pytest.raises(Unsupported, match="part"):
+def test_a_structure_inside_a_structure_has_no_generator_yet() -> None:
+    with pytest.raises(Unsupported, match="a structure inside a structure"):
         structure_view(hard_structure("modnorm_qkv_chain"))
 
 

@@ -11,10 +11,12 @@ import pytest
 import torch
 from diffusers.models.attention import FeedForward
 from diffusers.models.transformers.transformer_cosmos import CosmosAdaLayerNormZero
+from diffusers.models.transformers.transformer_wan import WanTransformerBlock
 from flashrt_gen.structures import (
     adaln_producer_v1,
     attention_core_v1,
     gated_delta_core_v1,
+    modnorm_qkv_chain_v3,
     moe_experts_v1,
     patch_projection_v1,
     qk_norm_rope_v1,
@@ -382,6 +384,71 @@ def test_a_pending_residual_is_normed_with_its_gate(
     assert folded[2] is not None
     close(folded[2], total)
     close(folded[0], plain[0])
+
+
+# ---------------------------------------------------------------- modulated blocks
+
+
+@BOTH
+@pytest.mark.parametrize("cross_norm", [False, True], ids=["bare", "cross_attn_norm"])
+@SLOW_BOX
+@given(b=few, m=few, heads=few, width=st.sampled_from([2, 4, 8]), f=sizes, seed=seeds)
+def test_a_table_with_a_row_a_token_is_wans_block(
+    dtype: torch.dtype, cross_norm: bool, b: int, m: int, heads: int, width: int, f: int, seed: int
+) -> None:
+    """Every product and every rounding is the host's own, so bfloat16 is bit for bit too."""
+    torch.manual_seed(seed)
+    d = heads * width
+    host = WanTransformerBlock(d, f, heads, cross_attn_norm=cross_norm).to(dtype).eval()
+    nn.init.normal_(host.scale_shift_table)
+    x, text = torch.randn(b, m, d).to(dtype), torch.randn(b, 3, d).to(dtype)
+    table = torch.randn(b, m, 6, d).to(dtype)
+    attn, up, down = host.attn1, host.ffn.net[0].proj, host.ffn.net[2]
+    seen: dict[str, Tensor] = {}
+
+    def core(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        q, k = attn.norm_q(q), attn.norm_k(k)
+        split = [part.unflatten(2, (heads, -1)).transpose(1, 2) for part in (q, k, v)]
+        mixed = nnf.scaled_dot_product_attention(*split)
+        return mixed.transpose(1, 2).flatten(2).type_as(q)
+
+    def cross(h: Tensor) -> Tensor:
+        return host.attn2(host.norm2(h.float()).type_as(h), text, None, None)
+
+    with torch.no_grad():
+        q, k, v, y = modnorm_qkv_chain_v3.reference(
+            x,
+            table=table,
+            steps=host.scale_shift_table[0],
+            w_q=attn.to_q.weight.t(),
+            b_q=attn.to_q.bias,
+            w_k=attn.to_k.weight.t(),
+            b_k=attn.to_k.bias,
+            w_v=attn.to_v.weight.t(),
+            b_v=attn.to_v.bias,
+            w_o=attn.to_out[0].weight.t(),
+            b_o=attn.to_out[0].bias,
+            w_up=up.weight.t(),
+            b_up=up.bias,
+            w_down=down.weight.t(),
+            b_down=down.bias,
+            self_attention=core,
+            cross_attention=cross,
+            modulation="per_token_table",
+            fanout="qkv",
+            eps=1e-6,
+            record=seen.__setitem__,
+        )
+        places = {"attn_in": attn.to_q, "o_in": attn.to_out[0], "ffn_in": up, "ffn_hid": down}
+        met: dict[str, Tensor] = {}
+        for name, module in places.items():
+            module.register_forward_pre_hook(lambda _, args, n=name: met.__setitem__(n, args[0]))
+        theirs = host(x, text, table, None)
+    assert q is None and k is None and v is None and y is not None
+    same(y, theirs) if dtype == torch.bfloat16 else close(y, theirs)
+    assert list(seen) == list(places)
+    for name, value in seen.items():
+        same(value, met[name]) if dtype == torch.bfloat16 else close(value, met[name])
 
 
 # ---------------------------------------------------------------- experts

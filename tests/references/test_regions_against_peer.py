@@ -12,7 +12,9 @@ import pytest
 import torch
 from flash_rt.catalog.structures.adaln_producer.reference import adaln_producer_ref
 from flash_rt.catalog.structures.attention_core.reference import attention_core_ref
+from flash_rt.catalog.structures.cadence_static.reference import cadence_static_ref
 from flash_rt.catalog.structures.gated_delta_core.reference import gated_delta_core_ref
+from flash_rt.catalog.structures.modnorm_qkv_chain.reference import modnorm_qkv_chain_ref
 from flash_rt.catalog.structures.patch_projection.reference import patch_projection_ref
 from flash_rt.catalog.structures.qk_norm_rope.reference import qk_norm_rope_ref
 from flash_rt.catalog.structures.qkv_rope.reference import qkv_rope_ref
@@ -20,7 +22,9 @@ from flash_rt.catalog.structures.vision_ffn.reference import vision_ffn_ref
 from flashrt_gen.structures import (
     adaln_producer_v1,
     attention_core_v1,
+    cadence_static_v1,
     gated_delta_core_v1,
+    modnorm_qkv_chain_v3,
     patch_projection_v1,
     qk_norm_rope_v1,
     qkv_rope_v1,
@@ -255,3 +259,62 @@ def test_gated_delta_core(
     same(y, theirs[0])
     assert final.dtype == torch.float32
     same(final.to(dtype), theirs[1])
+
+
+@BOTH
+@pytest.mark.parametrize("biased", [False, True], ids=["no_bias", "bias"])
+@pytest.mark.parametrize("fanout", ["qkv", "q_only"])
+@SLOW_BOX
+@given(b=few, m=few, d=st.integers(2, 32), c=sizes, n=st.tuples(sizes, sizes, sizes), seed=seeds)
+def test_modnorm_qkv_chain(
+    dtype: torch.dtype,
+    fanout: str,
+    biased: bool,
+    b: int,
+    m: int,
+    d: int,
+    c: int,
+    n: tuple[int, int, int],
+    seed: int,
+) -> None:
+    """The one form that they have a reference for."""
+    make = maker(seed, dtype)
+    x, cond = make(b, m, d), make(b, c)
+    w_cond, b_cond = make(2 * d, c) * c**-0.5, make(2 * d)
+    w = [make(wide, d) * d**-0.5 for wide in n]
+    bias = [make(wide) if biased else None for wide in n]
+    pairs = [item for pair in zip(w, bias, strict=True) for item in pair]
+    if fanout == "q_only":
+        pairs[2:] = [None] * 4
+    theirs = modnorm_qkv_chain_ref(x, cond, w_cond, b_cond, *pairs, fanout=fanout)
+    names = ("w_q", "b_q", "w_k", "b_k", "w_v", "b_v")
+    turned = [p.t() if p is not None and p.dim() == 2 else p for p in pairs]
+    q, k, v, y = modnorm_qkv_chain_v3.reference(
+        x,
+        cond,
+        w_cond=w_cond.t(),
+        b_cond=b_cond,
+        **dict(zip(names, turned, strict=True)),
+        modulation="scale_shift",
+        fanout=fanout,
+    )
+    assert y is None
+    ours = [value for value in (q, k, v) if value is not None]
+    wanted = [theirs] if isinstance(theirs, torch.Tensor) else list(theirs)
+    assert len(ours) == len(wanted)
+    for mine, other in zip(ours, wanted, strict=True):
+        same(mine, other)
+
+
+@BOTH
+@SLOW_BOX
+@given(lead=leads, k=sizes, n=sizes, seed=seeds)
+def test_cadence_static(
+    dtype: torch.dtype, lead: tuple[int, ...], k: int, n: int, seed: int
+) -> None:
+    make = maker(seed, dtype)
+    x, host = make(*lead, k), torch.nn.Linear(k, n).to(dtype)
+    seen: dict[str, torch.Tensor] = {}
+    ours = cadence_static_v1.reference(x, update=host, record=seen.__setitem__)
+    same(ours, cadence_static_ref(x, host))
+    assert seen["held"] is ours

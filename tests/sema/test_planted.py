@@ -61,7 +61,7 @@ KINDS = (
     Kind("unused param", r"^  param eps = 1e-6", lambda m: m[0] + "\n  param unused = 1"),
     Kind("product without a cast", r"f32\(x_in\) @", lambda m: "x_in @"),
     Kind("misspelt point of a scale", r"static\((\w+)\)", _drop_letter),
-    Kind("misspelt slot of a pack", r"(w_gate|w_down|w)\.T", lambda m: m[0].replace(m[1], "w_q")),
+    Kind("misspelt slot of a pack", r"\((w_gate|w_down|w)\.T", lambda m: m[0].replace(m[1], "w_q")),
     Kind("unknown format", r"(fp8_e4m3), per tensor", lambda m: m[0].replace(m[1], "fp8_e4m4")),
     Kind("unknown granularity", r"per tensor\)", lambda m: "per tonsor)"),
     Kind("unknown dim in an envelope", r"envelope \{ (K|D) %", lambda m: m[0].replace(m[1], "Z")),

@@ -6,7 +6,7 @@ the harder references that the op table has to carry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from torch.nn import functional as nnf
 
 from frtspec.dims import Axis, Poly
 from frtspec.ir import expr as ir
-from frtspec.ir.decl import Structure
+from frtspec.ir.decl import Part, Structure
 from frtspec.ir.lowering import ATOM, Text, const_text, poly_text
 from frtspec.ir.ops import OPS
 from frtspec.ir.types import Tensor
@@ -44,6 +44,8 @@ SIZES = {
     "C": 5,
     "Nq": 6,
     "Nk": 4,
+    "Nv": 9,
+    "E": 8,
     "Dk": 6,
     "Dv": 5,
     "M": 6,
@@ -51,7 +53,7 @@ SIZES = {
     "N[1]": 5,
 }
 REPEATS = 2
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "int64": torch.int64}
 
 
 def structures() -> list[Structure]:
@@ -67,6 +69,8 @@ STRUCTURES = structures()
 def sizes_of(axis: Axis, at: Mapping[str, int], rows: tuple[int, ...]) -> list[int]:
     if axis.rows:
         return list(rows)
+    if not axis.alternatives:
+        return [10]
     return [axis.alternatives[0].value({**SIZES, **at})]
 
 
@@ -85,6 +89,22 @@ class Run:
             if there or (combo.exists(item) and default):
                 made = [self.made(item, k) for k in range(REPEATS)]
                 self.env[item.name] = made[0] if item.index is None else made
+
+        self.env |= {part.name: self.host_part(part) for part in structure.parts}
+
+    def host_part(self, part: Part) -> Callable[..., Any]:
+        """What stays the host's: an argument back, or a random output, by the result's name."""
+        outputs = {port.name: port for port in self.structure.outputs}
+
+        def called(*args: torch.Tensor) -> Any:
+            known = dict(zip(part.params, args, strict=True))
+            results = [
+                known[name] if name in known or name not in outputs else self.made(outputs[name], 0)
+                for name in part.results
+            ]
+            return results[0] if len(results) == 1 else tuple(results)
+
+        return called
 
     def made(self, item: Any, position: int) -> torch.Tensor:
         at = {f"N[{item.index}]": SIZES[f"N[{position}]"]} if item.index else {}

@@ -20,8 +20,8 @@ from frtspec.runtime import Bound, StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "689367d3eefee24f480c45ad8b46fb2971366263c61d4f6fc36759a5fe7f18b2"
-CONTRACT_DIGEST = "fbcae008772a3cb9c4dcdcbb2a0b624854775fdeeabb5ecfb344bd7cf85102f1"
+SOURCE_DIGEST = "68c690f869071cefbf0e9575bcb10f4956a68bf03565b9470f1cce135f4ec280"
+CONTRACT_DIGEST = "9613bdb056a8f0f6fc615de17db1926efd92b8dce32b95a6c4e7cfc8b3363f3f"
 
 B, H, Hkv, Sq, Skv, D = dims("B", "H", "Hkv", "Sq", "Skv", "D")
 
@@ -65,12 +65,12 @@ def reference(
     record("v_in", v_in)
     kh = k_in.repeat_interleave(h // hkv, dim=-3).float()
     vh = v_in.repeat_interleave(h // hkv, dim=-3).float()
+    s = q_in.float() @ kh.mT
     match scaling:
         case "head_dim":
-            by = d**-0.5
+            s = s * d**-0.5
         case "given":
-            by = scale
-    s = (q_in.float() @ kh.mT) * by
+            s = s * scale
     if mask is not None:
         s = s + mask.float()
     o = torch.softmax(s, dim=-1) @ vh

@@ -26,8 +26,8 @@ structure attention_core version 1 {
     point v_in = v
     let kh = f32(repeat(k_in, H / Hkv, over Hkv))
     let vh = f32(repeat(v_in, H / Hkv, over Hkv))
-    let by = match scaling { head_dim => D ** -0.5, given => scale }
-    let s = (f32(q_in) @ transpose(kh, 2, 3)) * by
+    let s = f32(q_in) @ transpose(kh, 2, 3)
+    let s = match scaling { head_dim => s * D ** -0.5, given => s * scale }
     let s = s + f32(mask)  when present mask
     let o = softmax(s, over Skv) @ vh
     yield y = cast(transpose(o, 1, 2), q)

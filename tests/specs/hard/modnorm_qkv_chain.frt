@@ -32,7 +32,7 @@ structure modnorm_qkv_chain version 3 {
   slot b_v?   [Nv]                           when fanout is qkv
   slot ffn : structure vision_ffn version 2  when modulation is per_token_table
 
-  part attention : host fn (q, k, v) -> a  when modulation is per_token_table
+  part attention : host fn (q, k, v) -> y  when modulation is per_token_table
 
   variant modulation { scale_shift, per_token_table }
   variant fanout     { qkv, q_only }
