@@ -14,7 +14,7 @@ NODES = {
     for name, value in vars(ast).items()
     if isinstance(value, type)
     and dataclasses.is_dataclass(value)
-    and value.__module__ == ast.__name__
+    and value.__module__.startswith(ast.__name__)
 }
 
 
