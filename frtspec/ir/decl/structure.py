@@ -1,0 +1,172 @@
+"""The typed IR of structures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from frtspec.diag.source import Span
+from frtspec.dims import Constraint, Shape
+from frtspec.ir.decl.common import Origin, Status
+from frtspec.ir.expr import Cond, Stmt
+
+
+@dataclass(frozen=True)
+class IndexVar:
+    """``index i in lo..=hi`` (both ends inclusive here)."""
+
+    name: str
+    lo: int
+    hi: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    default: Decimal | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Port:
+    """A tensor at the boundary. ``dtype`` is ``host`` or a concrete dtype name.
+
+    ``shape`` is symbolic; ``rows`` axes fold any number of leading axes.
+    ``default``: what an absent optional input stands for (``zeros``/``ones``) or None.
+    """
+
+    direction: str
+    name: str
+    index: str | None
+    optional: bool
+    shape: Shape
+    dtype: str
+    scale: str | None
+    default: str | None
+    updates: str | None
+    aliases: str | None
+    when: Cond | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A weight. ``structure`` is set for composition slots (then ``shape`` is None)."""
+
+    name: str
+    index: str | None
+    optional: bool
+    shape: Shape | None
+    dtype: str | None
+    structure: tuple[str, int] | None
+    when: Cond | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    params: tuple[str, ...]
+    results: tuple[str, ...]
+    when: Cond | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    values: tuple[str, ...]
+    default: str | None
+    retired: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Point:
+    """A named position. ``kind``: statistic, content, observation.
+
+    ``defined`` tells whether the reference defines it (else it was declared)."""
+
+    name: str
+    kind: str
+    when: Cond | None
+    defined: bool
+    span: Span
+
+
+@dataclass(frozen=True)
+class MetricBound:
+    """``op`` is ``>=`` or ``<=``; both None when the metric is reported, not judged."""
+
+    metric: str
+    op: str | None
+    bound: Decimal | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Seam:
+    """A cut of the dataflow. ``values`` are the statements between the ends, in order;
+    ``slots`` and ``points`` those that lie inside; ``inputs`` the boundary inputs it reads
+    besides its sources (must be empty for a seam a host module can stand for)."""
+
+    name: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    gates: tuple[MetricBound, ...]
+    body: tuple[Stmt, ...]
+    slots: tuple[str, ...]
+    points: tuple[str, ...]
+    variants: tuple[str, ...]
+    params: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Gate:
+    """``boundary`` or ``latency``; see the language reference."""
+
+    kind: str
+    on: str | None
+    per: str | None
+    metrics: tuple[MetricBound, ...]
+    including: str | None
+    against: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Qualify:
+    form: str | None
+    rules: tuple[Constraint, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Structure:
+    name: str
+    version: int
+    doc: str
+    status: Status
+    dims: tuple[str, ...]
+    indexed_dims: tuple[tuple[str, str], ...]
+    indexes: tuple[IndexVar, ...]
+    params: tuple[Param, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    slots: tuple[Slot, ...]
+    parts: tuple[Part, ...]
+    variants: tuple[Variant, ...]
+    excluded: tuple[Cond, ...]
+    requires: tuple[Constraint, ...]
+    reference: tuple[Stmt, ...]
+    points: tuple[Point, ...]
+    seams: tuple[Seam, ...]
+    gates: tuple[Gate, ...]
+    qualify: tuple[Qualify, ...]
+    evidence: tuple[str, ...]
+    origin: Origin
+
+    def seam(self, name: str) -> Seam:
+        return next(s for s in self.seams if s.name == name)
