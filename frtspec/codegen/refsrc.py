@@ -302,7 +302,8 @@ class References:
 
 def _part(part: Part) -> str:
     optional = " | None = None" if part.when is not None else ""
-    return f"{part.name}: ops.Part{optional}"
+    kind = "Part" if len(part.results) == 1 else "Parts"
+    return f"{part.name}: ops.{kind}{optional}"
 
 
 def _hook(seam: Seam) -> str:

@@ -23,8 +23,11 @@ SeamCall = Callable[..., Any]
 """``fn(*sources)``: what runs in place of a seam of a reference."""
 
 
-Part = Callable[..., Any]
+Part = Callable[..., Tensor]
 """``fn(*values)``: what stays the host's inside a structure."""
+
+Parts = Callable[..., Sequence[Tensor]]
+"""A ``Part`` with several results."""
 
 
 def ignore(point: str, value: Tensor) -> None:
