@@ -9,7 +9,7 @@ from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
 from frtspec.codegen.homes import Homes
 from frtspec.codegen.names import free, structure_module
-from frtspec.codegen.pysrc import Py, call, doc_lines, imports, pyrepr
+from frtspec.codegen.pysrc import Py, call, imports, pyrepr, told_lines
 from frtspec.codegen.seatsrc import LOCALS, SeatSource, SeatView, target
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Binding, Seat, Structure, WeightView
@@ -69,7 +69,7 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         name=binding.name,
         path=binding.origin.path,
         title=f"Seats of {', '.join(host.classes)} ({host.package}{versions}).",
-        doc=tuple(doc_lines(binding.doc)),
+        doc=tuple(told_lines(binding.doc, binding.evidence)),
         summary=tuple(_summary(binding)),
         imports=_imports(structures, homes),
         assertions=tuple(

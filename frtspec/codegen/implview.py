@@ -16,9 +16,9 @@ from frtspec.codegen.pysrc import (
     Py,
     binary,
     call,
-    doc_lines,
     pyrepr,
     text_literal,
+    told_lines,
     wrapped,
 )
 from frtspec.codegen.refsrc import Function, param_parameter, variant_parameter
@@ -93,7 +93,7 @@ class _Builder:
         return ImplView(
             title=f"{impl.name}, version {impl.version}, for {target} version {self.structure.version}.",
             path=impl.origin.path,
-            doc=tuple(doc_lines(impl.doc)),
+            doc=tuple(told_lines(impl.doc, impl.evidence)),
             summary=tuple(self.summary()),
             imports=tuple(self.imports(methods, [*fields, *build])),
             dims=dims_line(symbols),

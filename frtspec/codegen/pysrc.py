@@ -215,6 +215,15 @@ def doc_lines(text: str) -> list[str]:
     ]
 
 
+def told_lines(doc: str, evidence: Sequence[str]) -> list[str]:
+    """What a spec tells about a declaration, as lines of a docstring: its own docstring,
+    then its evidence."""
+    lines = doc_lines(doc)
+    for text in evidence:
+        lines += [*([""] if lines else []), "Evidence:", *doc_lines(text)]
+    return lines
+
+
 def _in_doc(char: str) -> str:
     # A lone quote is harmless, three in a row or one before the closing three are not.
     return '\\"' if char == '"' else _escaped(char, '"')

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from frtspec.codegen.names import free
-from frtspec.codegen.pysrc import Py, call, doc_lines, pyrepr, text_literal
+from frtspec.codegen.pysrc import Py, call, pyrepr, text_literal, told_lines
 from frtspec.codegen.pysrc import imports as import_lines
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import AutoTable, Impl, Route, Scheme, Stat
@@ -63,7 +63,7 @@ def scheme_view(
     return SchemeView(
         name=scheme.name,
         path=scheme.origin.path,
-        doc=tuple(doc_lines(scheme.doc)),
+        doc=tuple(told_lines(scheme.doc, scheme.evidence)),
         imports=import_lines([f"from frtspec.runtime import {names}", *imports]),
         assertions=tuple(assertions),
         source_digest=scheme.origin.source_digest,

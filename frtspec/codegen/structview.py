@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from frtspec.codegen import dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.names import structure_module
-from frtspec.codegen.pysrc import call, doc_lines, pyrepr, text_literal, wrapped
+from frtspec.codegen.pysrc import call, pyrepr, text_literal, told_lines, wrapped
 from frtspec.codegen.refsrc import Function, References, shaped
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Constraint, Shape
@@ -54,7 +54,7 @@ def structure_view(structure: Structure) -> StructureView:
         name=structure.name,
         version=structure.version,
         path=structure.origin.path,
-        doc=tuple(doc_lines(structure.doc)),
+        doc=tuple(told_lines(structure.doc, structure.evidence)),
         summary=tuple(_summary(structure, references)),
         imports=tuple(_imports(functions, [*seams, *fields], names)),
         source_digest=structure.origin.source_digest,

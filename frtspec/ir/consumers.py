@@ -23,7 +23,7 @@ IMPL = "impls/*.py"
 SCHEME = "schemes/*.py"
 SEATS = "<host>/__init__.py: seats()"
 CHECK = "check"
-DOCS = "docs: docstrings of generated files, the catalog"
+DOCS = "docstrings of generated files"
 LOCK = "spec.lock"
 NONE = "none yet: FRT0700"
 
@@ -66,7 +66,10 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "Range": dict.fromkeys(("lo", "hi", "inclusive"), f"{SEATS}: loops; {CHECK}: indexes, bands"),
     "Metric": dict.fromkeys(("name", "op", "bound"), GATES),
     # structures
-    "StatusDecl": {"name": f"{LOCK}; attach refuses `imported`", "reason": DOCS},
+    "StatusDecl": {
+        "name": f"{LOCK}; attach refuses `imported`",
+        "reason": "attach: why it refuses",
+    },
     "DimDecl": {"names": SHAPES},
     "IndexDecl": {"name": SHAPES, "range": f"{CHECK}: how many siblings a seat may have"},
     "ParamDecl": {"name": REFERENCE, "default": REFERENCE},
