@@ -6,6 +6,13 @@ An adaptive norm: a projection of a conditioning vector scales and shifts its ou
 In some blocks the projection also gives a gate for the residual. A producer inside a
 block can take the sum that is pending from the sublayer before it, and norm that.
 
+Evidence:
+Over a tick the conditioning takes few values, so its projection can be a table: at most 64
+rows, which a fingerprint has to tell apart by a relative margin of 0.001. Producers on one
+stream can share one buffer of styles, written by the one that the host calls first. Measured by
+flash-rt on pi05: 36 producers on one stream, 0.419 ms less a tick. A fused norm pays only where
+it feeds a projection too: 19 sites in bf16 cost 1.9 % more than the table alone.
+
     inputs   x [M, D], cond [1, C], residual? [M, D], branch_gate? [1, D]
     slots    style_w? [C, 3*D], style_b? [3*D], pair_w? [C, 2*D], pair_b? [2*D], norm_w? [D]
     outputs  y [M, D], gate [1, D], stream [M, D]

@@ -6,6 +6,13 @@ What the host computes from inputs that change more slowly than the hot loop run
 Here it is the host's own computation; keeping its result in a buffer, refreshed from
 outside, is how a form executes it. So the result must not move within the hot loop.
 
+Evidence:
+Keys and values of a cross-attention over a fixed prompt, features of one observation, the
+prefix of an action decoder. Two captures of the hot loop at least, which agree to 0.001. The
+refresh is handed to the caller, at the cadence of observations or of prompts, and may be the
+host's own recomputation or a write from outside. Measured by flash-rt: the cross-attention of
+GROOT, 16 blocks, 14.32 to 12.71 ms.
+
     inputs   x [M, *]
     outputs  y [M, N]
 

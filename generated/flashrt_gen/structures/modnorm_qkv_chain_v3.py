@@ -9,6 +9,11 @@ chunks of it: shift, scale and gate of the attention, then of the feed-forward p
 That modulation is written inline in the block, so the block is the region: what the
 attentions compute between projections stays the host's.
 
+Evidence:
+GROOT's blocks project one vector a batch row; Wan 2.2 adds a table with one row a token.
+In that form four activations are measured, at the ends of the products that the block owns.
+A kernel writes the modulated norm once, in FP8, for all three projections.
+
     inputs   x [B, M, D], cond? [B, C], table? [B, M, 6, D]
     slots    w_cond? [C, 2*D], b_cond? [2*D], steps? [6, D], w_q [D, Nq], b_q? [Nq], w_k? [D, Nk],
              b_k? [Nk], w_v? [D, Nv], b_v? [Nv], w_o? [Nq, D], b_o? [D], w_up? [D, F], b_up? [F],

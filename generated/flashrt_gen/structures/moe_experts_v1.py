@@ -8,6 +8,10 @@ float32 over all experts; its K weights may be scaled to add up to one. Contribu
 are added in float32 and rounded once. The reference computes every expert for every
 row, which is slow and plain; the result is that of the K chosen.
 
+Evidence:
+Qwen3-MoE and Qwen3-Next keep their experts in stacked parameters: most of a checkpoint is
+here. flash-rt serves them without an entry in its catalog.
+
     inputs   x [M, D]
     slots    w_router [D, E], w_gate_up [E, D, 2*F], w_down [E, F, D]
     outputs  y [M, D]

@@ -6,6 +6,12 @@ Patches that a processor has laid out one a row, projected to the width of a tow
 Hosts write it as a convolution whose kernel and stride are the whole patch. Without
 padding, dilation, groups and overlap that is one product over flattened patches.
 
+Evidence:
+Only a convolution of rank 3 whose kernel equals its stride, with padding 0, dilation 1 and
+one group, is this product. On an RTX 5090 flash-rt measured the projection of 6256 patches of
+width 1536 (Qwen3-VL) at 0.127 ms against 1.294 ms for the convolution, and 768 of width 1176
+(LingBot-VLA) at 0.0327 ms against 0.336 ms.
+
     inputs   x [M, K]
     slots    w [K, N], b? [N]
     outputs  y [M, N]

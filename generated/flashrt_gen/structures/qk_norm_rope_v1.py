@@ -7,6 +7,11 @@ The norm's mean runs over each head, or over all heads of a projection. Position
 come expanded to every token, whatever geometry they are made from. Channels behind the
 rotary extent R keep their normed value. Values are not touched, so they are not here.
 
+Evidence:
+Cosmos and audio hosts norm each head, Wan the whole projection before it is split. Qwen
+rounds between norm and weight and rotates in the host dtype. Writing the result into a cache is
+another region, also where one kernel does both.
+
     inputs   q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2]
     slots    q_norm_weight? [D], k_norm_weight? [D], q_norm_wide? [D*Hq], k_norm_wide? [D*Hkv]
     outputs  q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D]

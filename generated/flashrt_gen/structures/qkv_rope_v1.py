@@ -6,6 +6,10 @@ The bias of a packed projection, its split into heads, and rotary embedding.
 For attention without norms of queries and keys; `qk_norm_rope` is the form with them.
 The bias is added in the host's dtype, the rotation runs in float32.
 
+Evidence:
+The vision tower of Qwen3-VL has equally many heads of all three and adds the bias of its
+packed projection. Q, K and V stand in this order. Heads are even and at most 256 wide.
+
     inputs   packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D], sin [B, T, D/2 | D]
     slots    qkv_bias [2*D*Hkv + D*Hq]
     outputs  q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v [B, T, Hkv, D]
