@@ -183,9 +183,11 @@ def _find(path: str, roots: Iterable[Path], here: Path) -> Path | None:
 def _not_found(
     path: str, roots: Sequence[Path], here: Path, universe: Iterable[SpecFile]
 ) -> Diagnostic:
-    names = {file.name for file in universe}
-    names |= {name.rpartition("/")[2] for name in names} if "/" not in path else set()
-    near = closest(path, names)
+    names = {file.name: file.name for file in universe}
+    if "/" not in path:  # the folder may be what is missing
+        last = {name.rpartition("/")[2]: name for name in sorted(names, reverse=True)}
+        names = last | names
+    near = names.get(path) or names.get(closest(path, names) or "")
     looked = ", ".join(dict.fromkeys(shown(base, here) for base in (here, *roots)))
     return Diagnostic(
         "FRT0856",

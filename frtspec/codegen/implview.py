@@ -81,9 +81,9 @@ class _Builder:
 
     def view(self, class_name: str) -> ImplView:
         impl = self.impl
+        build = self.build()  # first: it refuses weights that no method could read
         methods = self.rungs.methods()
         fields = self.fields()
-        build = self.build()
         symbols = dimsrc.symbols(
             [], [rule for rung, _ in self.rungs.rungs() for rule in rung.envelope]
         )

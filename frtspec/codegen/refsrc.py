@@ -324,11 +324,15 @@ def _returns(types: Sequence[str]) -> str:
     return types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
 
 
-def shaped(name: str, index: str | None, shape: Shape, optional: bool = False) -> str:
-    """``x [M, D]``, ``y[i] [M, N[i]]``, ``b? [N]``: a tensor as docstrings show it."""
+def shaped(
+    name: str, index: str | None, shape: Shape, optional: bool = False, dtype: str | None = None
+) -> str:
+    """``x [M, D]``, ``y[i] [M, N[i]]``, ``b? [N]``, ``state [B, D] f32``: a tensor as
+    docstrings show it; the host's dtype is not said."""
     axes = ", ".join(str(axis).removeprefix("rows ") for axis in shape)
-    mark = "?" if optional else ""
-    return f"{name}[{index}]{mark} [{axes}]" if index else f"{name}{mark} [{axes}]"
+    head = f"{name}[{index}]" if index else name
+    own = f" {dtype}" if dtype not in (None, "host") else ""
+    return f"{head}{'?' if optional else ''} [{axes}]{own}"
 
 
 def returned(lines: list[str], names: Sequence[str]) -> list[str]:

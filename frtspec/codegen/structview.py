@@ -13,7 +13,7 @@ from frtspec.codegen.pysrc import call, pyrepr, text_literal, told_lines, wrappe
 from frtspec.codegen.refsrc import Function, References, shaped
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Constraint, Shape
-from frtspec.ir.decl import MetricBound, Port, Seam, Slot, Structure
+from frtspec.ir.decl import Gate, MetricBound, Port, Seam, Slot, Structure
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _summary(structure: Structure, references: References) -> list[str]:
 
     def shown(values: Iterable[Port | Slot]) -> str:
         return ", ".join(
-            shaped(v.name, v.index, v.shape, v.name in optional)
+            shaped(v.name, v.index, v.shape, v.name in optional, v.dtype)
             for v in values
             if v.shape is not None
         )
@@ -128,8 +128,19 @@ def _summary(structure: Structure, references: References) -> list[str]:
     for title, values in rows:
         if values:
             lines += wrapped(shown(values), f"    {title:<9}", " " * 13)
+    for gate in structure.gates:
+        lines += wrapped(f"{gate.kind} {_judged(gate)}", f"    {'gate':<9}", " " * 13)
     conventions = wrapped(_conventions(structure))
     return [*lines, "", *conventions] if conventions else lines
+
+
+def _judged(gate: Gate) -> str:
+    """``on real_distribution: cosine >= 0.999, max_abs``: a gate as the spec says it."""
+    where = [f"{word} {name}" for word, name in (("on", gate.on), ("per", gate.per)) if name]
+    wanted = [f"{m.metric} {m.op} {m.bound}" if m.op else m.metric for m in gate.metrics]
+    including = f" including {gate.including}" if gate.including else ""
+    against = f", against {', '.join(gate.against)}" if gate.against else ""
+    return f"{' '.join(where)}: {', '.join(wanted)}{including}{against}".removeprefix(": ")
 
 
 def _conventions(structure: Structure) -> str:

@@ -5,6 +5,27 @@ The language reference prints these tables; checks look words up here.
 
 from __future__ import annotations
 
+ELSEWHERE = {
+    "float32": "f32",
+    "fp32": "f32",
+    "float": "f32",
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "f16": "fp16",
+    "half": "fp16",
+    "float8_e4m3fn": "fp8_e4m3",
+    "e4m3": "fp8_e4m3",
+    "float8_e5m2": "fp8_e5m2",
+    "e5m2": "fp8_e5m2",
+    "long": "int64",
+    "swish": "silu",
+    "concat": "cat",
+    "concatenate": "cat",
+    "view": "reshape",
+    "permute": "transpose",
+}
+"""What things are called in torch and elsewhere -> their name here; for did-you-mean."""
+
 STATUSES = {
     "draft": "in work",
     "imported": "taken over from elsewhere and not verified; refused by attach",

@@ -85,7 +85,7 @@ class _Builder:
         return tuple(self.host(node) for node in nodes)
 
     def host(self, node: ast.HostDecl) -> ir.HostRef:
-        if node.native_module is None and not node.classes:
+        if node.native_module is None and not node.classes and "class" not in self.context.dropped:
             self.context.error(
                 HOST,
                 f"host `{node.package.id}` names no class of model",

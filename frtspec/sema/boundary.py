@@ -14,6 +14,7 @@ from frtspec.sema.views import Views
 from frtspec.syntax import ast
 
 BOUNDARY = "FRT0607"
+PORT = "input or output"
 
 
 def place_of(host: HostExprs, node: ast.Place) -> ir.PlaceRef:
@@ -54,7 +55,7 @@ class Boundaries:
         views = Views(self.context, self.target, self.host, slots=self.outer_slots())
         slots = views.build(node.slots)
         for slot in self.outer_slots():
-            needed = self.settings.needed(slot)
+            needed = self.settings.needed(slot) and not self.context.misspelt("slot", slot.name)
             if needed and slot.name not in views.given and slot.name not in self.context.dropped:
                 self.context.error(
                     "FRT0604",
@@ -90,7 +91,7 @@ class Boundaries:
         for name, place in node.ports:
             port = known.get(name.id)
             if port is None:
-                self.context.unknown("input or output", name, known)
+                self.context.unknown(PORT, name, known)
                 continue
             if port.direction == "out" and place.kind != "output":
                 message = f"`{name.id}` is an output: it is the output of a module"
@@ -99,7 +100,7 @@ class Boundaries:
         for port in known.values():
             needed = self.settings.needed(port)
             lost = port.name not in found[port.direction] and port.name not in self.context.dropped
-            if needed and lost:
+            if needed and lost and not self.context.misspelt(PORT, port.name):
                 example = "input of …" if port.direction == "in" else "output"
                 self.context.error(
                     BOUNDARY,

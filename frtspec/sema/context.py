@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
 from frtspec.diag.suggest import closest
+from frtspec.ir import words
 from frtspec.syntax import ast
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -72,7 +73,8 @@ class Context:
             self._unknown[what, name.id].uses.append(name.span)
             return
         pool = list(dict.fromkeys(candidates))
-        near = closest(name.id, pool)
+        other = words.ELSEWHERE.get(name.id)
+        near = other if other in pool else closest(name.id, pool)
         if near is not None:
             help = f"did you mean `{near}`?"
         elif pool and len(pool) <= 12:
@@ -81,6 +83,10 @@ class Context:
             help = None
         found = Diagnostic(code, f"unknown {what} `{name.id}`", name.span, help=help)
         self._unknown[what, name.id] = _Unknown(found, what, name.id, near, [name.span])
+
+    def misspelt(self, what: str, name: str) -> bool:
+        """Whether an unknown name of this kind was most likely meant to be ``name``."""
+        return any(u.what == what and u.near == name for u in self._unknown.values())
 
     def use(self, kind: str, name: str) -> None:
         """Mark a declared name of this kind as used."""

@@ -76,12 +76,30 @@ class Exprs:
             case ast.ErrorNode():
                 return ir.Invalid(span)
             case _:
+                self._read(node)
                 return self.bad(
                     NO_PLACE,
                     f"{_KINDS.get(type(node), 'this')} has no place in a reference",
                     span,
                     "conditions follow `when`; values are made of names, numbers and ops",
                 )
+
+    def _read(self, node: object) -> None:
+        """Mark what is named in an expression that has no place here: it was meant to be
+        read, so it is not reported as unused."""
+        match node:
+            case ast.Name(id=name):
+                symbol = self.scope.find(name)
+                if symbol is not None:
+                    self.use(name, symbol)
+            case ast.Compare(first=first, links=links):
+                for side in (first, *(link for _, link in links)):
+                    self._read(side)
+            case ast.Binary(left=left, right=right):
+                self._read(left)
+                self._read(right)
+            case ast.Unary(operand=operand):
+                self._read(operand)
 
     def bad(self, code: str, message: str, span: Span, help: str | None = None) -> ir.Expr:
         self.context.error(code, message, span, help=help)

@@ -169,7 +169,7 @@ class _Builder:
         out: dict[str, tuple[str, ...]] = {}
         for node in self.members(ast.AdmitsDecl):
             if node.point.id not in self.target.handed_in:
-                self.context.unknown("input", node.point, self.target.handed_in)
+                self.not_handed_in(node.point)
                 continue
             named_once(self.context, "dtype", node.dtypes)
             kinds = [one_of(self.context, "dtype", d, DTYPES) for d in node.dtypes]
@@ -178,6 +178,17 @@ class _Builder:
                 self.context.error("FRT0208", message, node.point.span)
             out[node.point.id] = tuple(dict.fromkeys(k for k in kinds if k is not None))
         return tuple(out.items())
+
+    def not_handed_in(self, name: ast.Name) -> None:
+        if name.id not in [point.name for point in self.target.points]:
+            self.context.unknown("input", name, self.target.handed_in)
+            return
+        self.context.error(
+            SERVES,
+            f"`{name.id}` lies inside {self.target.text}: nobody hands it in",
+            name.span,
+            help=f"handed in: {listing(self.target.handed_in)}",
+        )
 
     def only(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         axes = {v.name: v.values for v in self.target.structure.variants}

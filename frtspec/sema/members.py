@@ -232,13 +232,13 @@ class Members:
                 help="write one, such as `cosine >= 0.999`",
             )
         extras = {
-            "on": (node.on, words.DISTRIBUTIONS, "boundary"),
-            "per": (node.per, words.LATENCY_PER, "latency"),
-            "including": (node.including, words.INCLUDING, "latency"),
+            "on": (node.on, "distribution", words.DISTRIBUTIONS, "boundary"),
+            "per": (node.per, "unit of judging", words.LATENCY_PER, "latency"),
+            "including": (node.including, "cost", words.INCLUDING, "latency"),
         }
         found: dict[str, str | None] = {}
-        for word, (name, table, belongs) in extras.items():
-            found[word] = None if name is None else one_of(self.context, word, name, table)
+        for word, (name, what, table, belongs) in extras.items():
+            found[word] = None if name is None else one_of(self.context, what, name, table)
             if name is not None and belongs != kind:
                 message = f"`{word}` has no meaning in a gate {kind}"
                 self.context.error("FRT0316", message, name.span)

@@ -196,7 +196,7 @@ class _Builder:
         self, code: str, what: str, names: Iterable[str], help: Callable[[str], str]
     ) -> None:
         for name in names:
-            if name not in self.context.dropped:
+            if name not in self.context.dropped and not self.context.misspelt(what, name):
                 message = f"seat `{self.node.name.id}` does not set the {what} `{name}`"
                 self.context.error(code, message, self.node.name.span, help=help(name))
 
@@ -205,7 +205,7 @@ class _Builder:
     def slots_filled(self, views: Views) -> None:
         """Every slot that can be there has a place on the host, and no other has one."""
         for slot in self.target.slots:
-            if slot.name in self.context.dropped:
+            if slot.name in self.context.dropped or self.context.misspelt("slot", slot.name):
                 continue
             if slot.name in views.given and self.settings.ruled_out(slot):
                 first = next(iter(views.given[slot.name].values()))
@@ -237,7 +237,8 @@ class _Builder:
             out[node.point.id] = place
         for point in self.target.points:
             needed = point.kind == "statistic" and self.settings.needed(point)
-            if needed and point.name not in out and point.name not in self.context.dropped:
+            lost = point.name not in out and point.name not in self.context.dropped
+            if needed and lost and not self.context.misspelt("point", point.name):
                 self.context.error(
                     POINT,
                     f"seat `{self.node.name.id}` does not say where the point `{point.name}` is",

@@ -151,10 +151,25 @@ def _foreign(path: str, found: Lexeme) -> Diagnostic:
     return Diagnostic("FRT0109", message, _span(path, found), help="remove it")
 
 
+def _is_foreign(found: Lexeme) -> bool:
+    return found.kind == "word" and not found.text.isascii()
+
+
+def _foreign_letter(path: str, found: Lexeme, near: str | None = None) -> Diagnostic:
+    """A word with a letter that looks like one of ours, or that is of another alphabet."""
+    letter = next(char for char in found.text if not char.isascii())
+    message = f"`{letter}` (U+{ord(letter):04X}) is not part of the language"
+    help = f"did you mean `{near}`?" if near else "names are ASCII letters, digits and _"
+    return Diagnostic("FRT0109", message, _span(path, found), help=help)
+
+
 def for_repair(place: Place, repair: Repair) -> Diagnostic:
     """What to say about a mistake that a repair explains."""
     found = repair.found
     span = _span(place.path, found)
+    if _is_foreign(found) and repair.kind != "insert":
+        near = repair.word if repair.kind == "spell" else None
+        return _foreign_letter(place.path, found, near)
     special = known_mistake(place, exactly=repair.kind == "spell")
     if repair.kind == "name":
         return Diagnostic(
@@ -274,6 +289,8 @@ def for_panic(place: Place, dropped: Dropped, table: Tables) -> Diagnostic:
     span = _span(place.path, found)
     if found.kind == "end":
         span = Span(place.path, max(len(place.text) - 1, 0), len(place.text))
+    if _is_foreign(found):
+        return _foreign_letter(place.path, found)
     special = known_mistake(place)
     if special is not None:
         return special

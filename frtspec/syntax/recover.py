@@ -229,7 +229,7 @@ def _respelt(engine: Engine, cell: Cell, found: Lexeme, accepted: list[str]) -> 
     if found.text in RESERVED and "NAME" in accepted:
         yield _put(engine, cell, found, "NAME", found.text, "name", -0.5, found.end, False)
     words = {marks[t]: t for t in accepted if t in marks and marks[t][0].isalpha()}
-    near = closest(found.text, words)
+    near = None if found.text in wording()["habits"] else closest(found.text, words)
     if near is not None:
         yield _put(engine, cell, found, words[near], near, "spell", 1.0, found.end, False)
 

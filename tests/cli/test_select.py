@@ -8,7 +8,7 @@ import pytest
 
 from frtspec import resources
 from frtspec.config import load_config
-from frtspec.project import Selection, select, walk
+from frtspec.project import Selection, select, shown, walk
 
 QWEN = resources.specs_dir() / "bindings" / "qwen3.frt"
 
@@ -44,7 +44,7 @@ def test_nothing_given_means_the_projects_roots(here: Path) -> None:
 
 
 def test_current_folder_first_then_roots_then_catalog(here: Path) -> None:
-    assert chosen(here, "bindings/qwen3.frt").asked == {str(QWEN)}
+    assert chosen(here, "bindings/qwen3.frt").asked == {shown(QWEN, here)}
     put(here, "specs/bindings/qwen3.frt")
     assert chosen(here, "bindings/qwen3.frt").asked == {"specs/bindings/qwen3.frt"}
     put(here, "bindings/qwen3.frt")
@@ -92,7 +92,7 @@ def test_a_near_name_is_offered(here: Path) -> None:
     (problem,) = chosen(here, "bindings/qwen33.frt").diagnostics
     assert problem.help == "did you mean `bindings/qwen3.frt`?"
     (problem,) = chosen(here, "gema3.frt").diagnostics
-    assert problem.help == "did you mean `gemma3.frt`?"
+    assert problem.help == "did you mean `bindings/gemma3.frt`?"
 
 
 def test_a_folder_without_specs(here: Path) -> None:
@@ -106,3 +106,9 @@ def test_walking_leaves_out_what_is_not_the_projects(here: Path) -> None:
     put(here, "env/pyvenv.cfg", "notes.txt")
     (here / "deep" / "loop").symlink_to(here)
     assert [p.relative_to(here).as_posix() for p in walk(here)] == ["a.frt", "deep/b.frt"]
+
+
+@pytest.mark.parametrize("path", ["qwen3.frt", "qwem3.frt", "bindings/qwem3.frt"])
+def test_a_file_in_another_folder_is_suggested_by_its_whole_name(here: Path, path: str) -> None:
+    (found,) = chosen(here, path).diagnostics
+    assert found.help == "did you mean `bindings/qwen3.frt`?"

@@ -269,9 +269,9 @@ def test_what_is_not_served_is_not_asked_for() -> None:
 # ---------------------------------------------------------------- other shapes of impls
 
 
-def impls_of(text: str) -> dict[str, ModuleType]:
-    """The generated module of each impl in a spec text, by the impl's name."""
-    program = program_of(text)
+def impls_of(*texts: str) -> dict[str, ModuleType]:
+    """The generated module of each impl in some spec texts, by the impl's name."""
+    program = program_of(*texts)
     out = {}
     for impl in program.impls.values():
         raw = render("impl.py.j2", impl_view(program.structures[impl.structure], impl, "Impl"))
@@ -466,6 +466,13 @@ def test_arithmetic_without_a_generator(change: tuple[str, str], what: str) -> N
     text = TWO.format(body=APART, numerics="out bf16").replace(*change)
     with pytest.raises(Unsupported, match=what):
         impls_of(text)
+
+
+def test_a_repeated_matrix_that_is_not_packed_has_no_generator() -> None:
+    structure = (ROOT / "specs/structures/qkv_pack/v1.frt").read_text("utf-8")
+    impl = "frt 1\nimpl bare for qkv_pack version 1 {\n  rung emulate\n}\n"
+    with pytest.raises(Unsupported, match="`w`, repeated and not packed"):
+        impls_of(structure, impl)
 
 
 # ---------------------------------------------------------------- gate harnesses

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from codegen_kit import COPY, ROOT, program_of, written
 
+from frtspec.codegen.structview import structure_view
+
 EVIDENCE = '''evidence """
   Measured on three hosts:
     41.5 ms before, "12.25" ms after.
@@ -55,3 +57,38 @@ def test_a_structure_without_a_docstring_leaves_no_hole(tmp_path: Path) -> None:
     written(program_of(COPY), tmp_path, package="made_plain")
     told = docstring((tmp_path / "made_plain/structures/copy_v1.py").read_text("utf-8"))
     assert told.startswith("copy, version 1.\n\n    inputs   x [M, D]\n")
+
+
+def test_gates_and_dtypes_are_told(tmp_path: Path) -> None:
+    text = COPY.replace("  reference", "  in  s [M] : f32\n  out z [M] : f32\n  reference")
+    text = text.replace("    yield", "    yield z = s\n    yield").rstrip().removesuffix("}")
+    text += """  gate boundary on real_distribution { cosine >= 0.9990, max_abs }
+      gate latency per shape { net_positive including boundary, against (torch_compile, vendor) }
+    }
+    """
+    written(program_of(text), tmp_path, package="made_gated")
+    told = docstring((tmp_path / "made_gated/structures/copy_v1.py").read_text("utf-8"))
+    for line in (
+        "    inputs   x [M, D], s [M] f32",
+        "    outputs  y [M, D], z [M] f32",
+        "    gate     boundary on real_distribution: cosine >= 0.9990, max_abs",
+        "    gate     latency per shape: net_positive including boundary, against torch_compile,",
+    ):
+        assert line in told
+
+
+@pytest.mark.parametrize(
+    "words", [" on real_distribution", "per shape ", " including boundary", "net_positive, "]
+)
+def test_no_word_of_a_gate_is_ignored(words: str) -> None:
+    """Leaving it out changes what is generated."""
+    text = COPY.rstrip().removesuffix("}") + (
+        "  gate boundary on real_distribution { cosine >= 0.9 }\n"
+        "  gate latency per shape { net_positive including boundary, against (vendor) }\n}\n"
+    )
+    if "net_positive" in words:
+        text = text.replace(" including boundary", "")
+    assert words in text
+    both = (program_of(t).structures.values() for t in (text, text.replace(words, "")))
+    (whole,), (less,) = both
+    assert structure_view(whole).summary != structure_view(less).summary

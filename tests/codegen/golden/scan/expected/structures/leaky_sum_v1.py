@@ -3,8 +3,8 @@
 
 A running sum that forgets; the state may come in and goes out again.
 
-    inputs   v [B, S, D], decay [B, S, D], state? [B, D]
-    outputs  y [B, S, D], last [B, D]
+    inputs   v [B, S, D] f32, decay [B, S, D] f32, state? [B, D] f32
+    outputs  y [B, S, D] f32, last [B, D] f32
 """
 
 from __future__ import annotations
