@@ -16,6 +16,8 @@ it feeds a projection too: 19 sites in bf16 cost 1.9 % more than the table alone
     inputs   x [M, D], cond [1, C], residual? [M, D], branch_gate? [1, D]
     slots    style_w? [C, 3*D], style_b? [3*D], pair_w? [C, 2*D], pair_b? [2*D], norm_w? [D]
     outputs  y [M, D], gate [1, D], stream [M, D]
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile, vendor
 
 `M` stands for any number of leading axes. Weights are `in_out`: `x @ w`.
 """

@@ -9,6 +9,9 @@ robot policies) modulate the norm's output and gate the residual branch.
     inputs   x [M, D], cond_scale? [M, D], cond_shift? [M, D], cond_gate? [M, D]
     slots    w_norm [D], w_gate [D, F], w_up [D, F], w_down [F, D]
     outputs  y [M, D]
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile,
+             unfused_chain, vendor
 
 `M` stands for any number of leading axes. Weights are `in_out`: `x @ w`.
 """

@@ -14,8 +14,10 @@ route that updates a state which nobody hands over is not this structure. Prefil
 chunks; it has to end in a state that the next step accepts.
 
     inputs   q [B, S, H, Dk], k [B, S, H, Dk], v [B, S, H, Dv], log_decay [B, S, H], beta [B, S, H],
-             state? [B, H, Dk, Dv]
-    outputs  y [B, S, H, Dv], final_state [B, H, Dk, Dv]
+             state? [B, H, Dk, Dv] f32
+    outputs  y [B, S, H, Dv], final_state [B, H, Dk, Dv] f32
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile, vendor
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ here. flash-rt serves them without an entry in its catalog.
     inputs   x [M, D]
     slots    w_router [D, E], w_gate_up [E, D, 2*F], w_down [E, F, D]
     outputs  y [M, D]
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile,
+             unfused_chain, vendor
 
 `M` stands for any number of leading axes. Weights are `in_out`: `x @ w`.
 """

@@ -15,6 +15,9 @@ another region, also where one kernel does both.
     inputs   q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2]
     slots    q_norm_weight? [D], k_norm_weight? [D], q_norm_wide? [D*Hq], k_norm_wide? [D*Hkv]
     outputs  q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D]
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile,
+             unfused_chain, vendor
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ key/value heads are narrower than the queries).
     inputs   x [M, K]
     slots    w[i] [K, N[i]], b[i]? [N[i]]
     outputs  y[i] [M, N[i]]
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile,
+             unfused_chain, vendor
 
 `M` stands for any number of leading axes. Weights are `in_out`: `x @ w`. `i` counts 2 to 8 of a
 repeated value.

@@ -10,9 +10,12 @@ Evidence:
 The vision tower of Qwen3-VL has equally many heads of all three and adds the bias of its
 packed projection. Q, K and V stand in this order. Heads are even and at most 256 wide.
 
-    inputs   packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D], sin [B, T, D/2 | D]
+    inputs   packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D] f32, sin [B, T, D/2 | D] f32
     slots    qkv_bias [2*D*Hkv + D*Hq]
     outputs  q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v [B, T, Hkv, D]
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile,
+             unfused_chain
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ product, and gelu is the tanh form.
     inputs   x [M, D]
     slots    w_norm? [D], b_norm? [D], w_fc1 [D, F], b_fc1 [F], w_fc2 [F, D], b_fc2 [D]
     outputs  y [M, D]
+    gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
+    gate     latency per shape: net_positive including boundary, against torch_compile,
+             unfused_chain, vendor
 
 `M` stands for any number of leading axes. Weights are `in_out`: `x @ w`.
 """
