@@ -21,4 +21,6 @@ def run(options: argparse.Namespace) -> int:
     report(found, {**setup.sources, **loaded.sources}, options.format)
     if options.format == "text":
         conclude(found, len(selection.asked))
+        if not options.paths and not setup.config.specs:
+            print("these are the specs that ship with frtspec; give a path to check your own")
     return exit_code(found)

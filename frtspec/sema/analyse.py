@@ -27,6 +27,12 @@ TargetKey = tuple[str, int, str | None]
 TAKEN = ("structures", "impls", "schemes", "gates")
 """Folders of the generated package: no binding can be called like one."""
 
+_INSTEAD = {
+    "structure": ", or give it a version of its own",
+    "auto": "; a project's own schemes/auto.frt stands in for the catalog's",
+}
+"""What else to do about a name that is declared twice, where it can't be renamed."""
+
 
 @dataclass(frozen=True)
 class Analysis:
@@ -103,11 +109,7 @@ class _Run:
             f"{what} is declared twice",
             name.span,
             notes=((before.span, "first here"),),
-            help=(
-                "leave one of the two out, or give it a version of its own"
-                if key[0] == "structure"
-                else "leave one of the two out, or rename it"
-            ),
+            help=f"leave one of the two out{_INSTEAD.get(str(key[0]), ', or rename it')}",
         )
         return False
 

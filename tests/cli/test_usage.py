@@ -220,3 +220,13 @@ def test_explain_takes_a_code_as_people_type_it(
 def test_explain_of_an_unknown_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "FRT08522"]) == USAGE
     assert "did you mean `FRT0852`?" in capsys.readouterr().err
+
+
+def test_check_says_when_it_read_only_the_catalog(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(here / "mine.frt", SCHEME)
+    assert main(["check"]) == OK
+    assert "these are the specs that ship with frtspec" in capsys.readouterr().out
+    assert main(["check", "mine.frt"]) == OK
+    assert capsys.readouterr().out == "1 file: no findings\n"
