@@ -1,5 +1,7 @@
 # `make test` and `make demo` need python3 (3.11 or later) and nothing else.
 PYTHON ?= python3
+# A file's tests stay in one process: they share models that take seconds to load.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 # Not compiled on installation: most of torch and transformers is never imported here.
