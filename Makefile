@@ -19,6 +19,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: setup test demo lock gen fmt clean
 
+test: export OMP_NUM_THREADS = 1
 test: setup
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
