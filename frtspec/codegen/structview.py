@@ -13,7 +13,7 @@ from frtspec.codegen.pysrc import call, pyrepr, text_literal, told_lines, wrappe
 from frtspec.codegen.refsrc import Function, References, shaped
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Constraint, Shape
-from frtspec.ir.decl import Gate, MetricBound, Port, Seam, Slot, Structure
+from frtspec.ir.decl import Gate, MetricBound, Part, Port, Seam, Slot, Structure
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,17 @@ def _summary(structure: Structure, references: References) -> list[str]:
     for title, values in rows:
         if values:
             lines += wrapped(shown(values), f"    {title:<9}", " " * 13)
+    if structure.parts:
+        lines += wrapped("; ".join(map(_signature, structure.parts)), f"    {'parts':<9}", " " * 13)
     for gate in structure.gates:
         lines += wrapped(f"{gate.kind} {_judged(gate)}", f"    {'gate':<9}", " " * 13)
     conventions = wrapped(_conventions(structure))
     return [*lines, "", *conventions] if conventions else lines
+
+
+def _signature(part: Part) -> str:
+    """``attn (q, k, v) -> o``: what stays the host's, and how it is called."""
+    return f"{part.name} ({', '.join(part.params)}) -> {', '.join(part.results)}"
 
 
 def _judged(gate: Gate) -> str:

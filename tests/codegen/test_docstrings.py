@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from codegen_kit import COPY, ROOT, program_of, written
+from codegen_kit import COPY, ROOT, catalog, program_of, written
 
 from frtspec.codegen.structview import structure_view
 
@@ -92,3 +92,10 @@ def test_no_word_of_a_gate_is_ignored(words: str) -> None:
     both = (program_of(t).structures.values() for t in (text, text.replace(words, "")))
     (whole,), (less,) = both
     assert structure_view(whole).summary != structure_view(less).summary
+
+
+def test_parts_are_told() -> None:
+    structure = catalog().structures["modnorm_qkv_chain", 3]
+    part = structure.parts[0]
+    called = f"{part.name} ({', '.join(part.params)}) -> {', '.join(part.results)}"
+    assert any(f"parts    {called}" in line for line in structure_view(structure).summary)
