@@ -15,6 +15,7 @@ GROOT, 16 blocks, 14.32 to 12.71 ms.
 
     inputs   x [M, *]
     outputs  y [M, N]
+    parts    update (x) -> y
     gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
     gate     latency per shape: net_positive including boundary, against torch_compile, vendor
 

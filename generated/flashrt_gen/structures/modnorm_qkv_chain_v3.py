@@ -19,6 +19,7 @@ A kernel writes the modulated norm once, in FP8, for all three projections.
              b_k? [Nk], w_v? [D, Nv], b_v? [Nv], w_o? [Nq, D], b_o? [D], w_up? [D, F], b_up? [F],
              w_down? [F, D], b_down? [D]
     outputs  q [B, M, Nq], k [B, M, Nk], v [B, M, Nv], y [B, M, D]
+    parts    self_attention (q, k, v) -> q; cross_attention (h) -> h
     gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
     gate     latency per shape: net_positive including boundary, against host_chain
 
