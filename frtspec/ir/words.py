@@ -43,7 +43,7 @@ GATE_KINDS = {
 }
 
 METRICS = {
-    "cosine": (">=", "cosine of the whole tensors, in float64"),
+    "cosine": (">=", "cosine over the whole tensor of a sample, averaged over samples, in float64"),
     "worst_sample_cosine": (">=", "the smallest cosine of a sample"),
     "max_abs": ("<=", "the largest absolute difference"),
     "p99_abs": ("<=", "99th percentile of a sample's absolute differences, the worst sample's"),

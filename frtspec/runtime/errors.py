@@ -15,12 +15,14 @@ from typing import Any
 class TrailRow:
     """One step of a search (a rung, a candidate) and what came of it.
 
-    ``verdict``: fell_through, not_tried or bound."""
+    ``verdict``: fell_through, not_tried or bound. ``fix``: what to do about one that fell
+    through."""
 
     what: str
     code: str
     reason: str
     verdict: str = "fell_through"
+    fix: str = ""
 
 
 class Refusal(Exception):
@@ -62,7 +64,10 @@ class Refusal(Exception):
         if self.shape:
             shape = " at " + ", ".join(f"{k}={v}" for k, v in self.shape.items())
         lines = [f"{head}{self.what}{form}{shape} [{self.code}]", f"  what to do: {self.fix}"]
-        lines += [f"  tried {row.what}: {row.reason} [{row.code}]" for row in self.trail]
+        for row in self.trail:
+            lines.append(f"  tried {row.what}: {row.reason} [{row.code}]")
+            if row.fix:
+                lines.append(f"    what to do: {row.fix}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:

@@ -25,8 +25,9 @@ from frtspec.runtime.guard import Band, Contract, Guard
 from frtspec.runtime.host import SlotValue, seat_modules, seat_weights, solved_dims
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.ledger import Counter
+from frtspec.runtime.metrics import row_distance, row_errors
 from frtspec.runtime.observe import Observation
-from frtspec.runtime.probe import distance, probe, probe_inputs
+from frtspec.runtime.probe import probe, probe_inputs
 from frtspec.runtime.seatmodule import SeatModule
 from frtspec.runtime.siblings import SiblingModule, Stash
 from frtspec.runtime.spec import BandSpec, Route, RungSpec, Seat
@@ -192,7 +193,7 @@ def _alone(whole: Forms, members: int, inputs: tuple[Tensor, ...]) -> list[Forms
             found.append(None)
             continue
         theirs = wanted[position]
-        close = mine.shape == theirs.shape and distance(mine, theirs) <= 2.0**-6
+        close = mine.shape == theirs.shape and row_distance(row_errors(mine, theirs)) <= 2.0**-6
         found.append(alone if close else None)
     return found
 
@@ -245,7 +246,7 @@ class _Climb:
             try:
                 form, reason = self._admit(rung, whole, k)
             except Refusal as refusal:
-                self.trail.append(TrailRow(rung.label, refusal.code, refusal.what))
+                self.trail.append(TrailRow(rung.label, refusal.code, refusal.what, fix=refusal.fix))
                 continue
             self.trail.append(TrailRow(rung.label, "rung.bound", reason, "bound"))
             return form

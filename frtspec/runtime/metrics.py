@@ -169,6 +169,31 @@ def compare(reference: Tensor, treated: Tensor) -> Scores:
     return comparison.scores()
 
 
+# ---------------------------------------------------------------- rows of a rung
+
+ROW = 0.25
+"""Largest error of one row against its own size. A row that rests on one value may move
+by a whole E4M3 step (an eighth) when that value's code tips over; a lost row is 1."""
+
+
+def row_errors(found: Tensor, wanted: Tensor) -> Tensor:
+    """rel_l2 of each row, float64. A row that is small beside the usual one (the median of
+    those that are not zero) counts by a quarter of that one's size."""
+    wanted = wanted.double().reshape(-1, wanted.shape[-1])
+    errors = (found.double().reshape(wanted.shape) - wanted).norm(dim=-1)
+    size = wanted.norm(dim=-1)
+    usual = size[size > 0].median() if bool((size > 0).any()) else errors.max()
+    return torch.where(errors > 0, errors / size.clamp_min(usual / 4), torch.zeros_like(errors))
+
+
+def row_distance(errors: Tensor) -> float:
+    """Root mean square of row errors: no single loud row decides, and none hides the others."""
+    return float(errors.square().mean().sqrt())
+
+
+# ---------------------------------------------------------------- sample by sample
+
+
 def comparison(kind: str) -> Values | Distribution:
     """An accumulator for outputs of this kind."""
     return Values() if kind == "values" else Distribution()

@@ -16,15 +16,11 @@ from frtspec.runtime.calls import row_count
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
 from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.metrics import ROW, row_distance, row_errors
 from frtspec.runtime.observe import Observation
 from frtspec.runtime.spec import Seat
 
 MAX_ROWS = 256
-
-
-ROW = 0.25
-"""Largest error of one row against its own size. A row that rests on one value may move
-by a whole E4M3 step (an eighth) when that value's code tips over; a lost row is 1."""
 
 
 def tolerance(k: int) -> float:
@@ -63,7 +59,7 @@ def probe(impl: BoundImpl, seat: Seat, inputs: tuple[Tensor, ...], k: int) -> st
     if not all(bool(t.isfinite().all()) for t in found):
         raise refuse("rung.not_finite", "the probe gave a NaN or an Inf")
     pairs = list(zip(found, wanted, strict=True))
-    typical = max(distance(mine, theirs) for mine, theirs in pairs)
+    typical = max(row_distance(row_errors(mine, theirs)) for mine, theirs in pairs)
     worst = max(float(row_errors(mine, theirs).max()) for mine, theirs in pairs)
     allowed = tolerance(k)
     if not (typical <= allowed and worst <= ROW):
@@ -111,19 +107,6 @@ def _run(
 
 def _tensors(result: Any) -> tuple[Tensor, ...]:
     return (result,) if isinstance(result, Tensor) else tuple(result)
-
-
-def distance(found: Tensor, wanted: Tensor) -> float:
-    """Root mean square over rows of each row's rel_l2: no single loud row decides."""
-    return float(row_errors(found, wanted).square().mean().sqrt())
-
-
-def row_errors(found: Tensor, wanted: Tensor) -> Tensor:
-    """rel_l2 of each row; a row that is small beside the others counts by their size."""
-    error, size = found.double() - wanted.double(), wanted.double().norm(dim=-1)
-    least = float(size.square().mean().sqrt()) / 4
-    errors = error.norm(dim=-1)
-    return torch.where(errors > 0, errors / size.clamp_min(least), torch.zeros_like(errors))
 
 
 # ---------------------------------------------------------------- inputs

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from frtspec.dims import at_least, at_most, between, divides, equal
-from frtspec.runtime import kernels, ladder, probe
-from frtspec.runtime.errors import Refusal
+from frtspec.runtime import kernels, ladder, metrics, probe
+from frtspec.runtime.errors import Refusal, TrailRow
 from frtspec.runtime.guard import Band
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.spec import BandSpec, ImplSpec, Refused, Route, RungSpec, Weight
@@ -113,6 +113,7 @@ def test_a_rung_outside_its_envelope_says_the_rule_and_the_sizes() -> None:
     found = refused(impl)
     assert found.trail[0].code == "rung.envelope"
     assert found.trail[0].reason == "needs 512 <= D <= 4096; D = 32"
+    assert found.trail[0].fix
 
 
 def test_a_hub_rung_runs_a_local_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +242,8 @@ def test_a_lost_tile_of_k_is_outside_the_tolerance(k: int) -> None:
     x, w = torch.randn(64, k), torch.randn(k, 64)
     lost = x.clone()
     lost[:, :16] = 0
-    assert probe.distance(lost @ w, x @ w) > probe.tolerance(k)
+    errors = metrics.row_errors(lost @ w, x @ w)
+    assert metrics.row_distance(errors) > probe.tolerance(k)
 
 
 def test_one_loud_row_does_not_decide_and_a_lost_one_does() -> None:
@@ -249,12 +251,29 @@ def test_one_loud_row_does_not_decide_and_a_lost_one_does() -> None:
     wanted[5] *= 1e4
     tipped = wanted.clone()
     tipped[5] *= 1.06
-    assert probe.distance(tipped, wanted) < 2.0**-6 < rel_l2(tipped, wanted)
-    assert float(probe.row_errors(tipped, wanted).max()) < probe.ROW
-    assert float(probe.row_errors(torch.zeros(3, 4), torch.zeros(3, 4)).max()) == 0
+    errors = metrics.row_errors(tipped, wanted)
+    assert metrics.row_distance(errors) < 2.0**-6 < rel_l2(tipped, wanted)
+    assert float(errors.max()) < metrics.ROW
+    assert float(metrics.row_errors(torch.zeros(3, 4), torch.zeros(3, 4)).max()) == 0
     lost = torch.ones(8, 16)
     lost[3] = 0
-    assert float(probe.row_errors(lost, torch.ones(8, 16)).max()) > probe.ROW
+    assert float(metrics.row_errors(lost, torch.ones(8, 16)).max()) > metrics.ROW
+
+
+def test_a_loud_row_does_not_hide_the_others() -> None:
+    wanted = torch.randn(256, 128)
+    wanted[5] *= 1e4
+    off = wanted * 1.05
+    off[5] = wanted[5]
+    errors = metrics.row_errors(off, wanted)
+    assert rel_l2(off, wanted) < 2.0**-6 < metrics.row_distance(errors)
+
+
+def test_what_a_rung_lacks_and_what_to_do_about_it_are_in_the_trail() -> None:
+    row = TrailRow("hub x", "kernel.offline", "not in the cache", fix="set LOCAL_KERNELS='x=/path'")
+    text = str(Refusal("rung.none", "no rung serves", fix="see", trail=(row,)))
+    assert "tried hub x: not in the cache [kernel.offline]" in text
+    assert "what to do: set LOCAL_KERNELS='x=/path'" in text
 
 
 def test_probes_run_on_what_the_host_gave_the_seat() -> None:
