@@ -40,6 +40,7 @@ from frtspec.runtime.spec import (
     Weight,
     choose,
 )
+from frtspec.runtime.swap import detach
 
 __all__ = [
     "RUNTIME_ABI",
@@ -76,6 +77,7 @@ __all__ = [
     "build",
     "check_abi",
     "choose",
+    "detach",
     "exact_div",
     "first",
     "get",

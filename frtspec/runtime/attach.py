@@ -57,7 +57,8 @@ def attach(
     scheme         a quantisation scheme by name, or "auto" by device
     structures     names of structures (or ``structure.seam``) to attach; None: all
     observations   what to calibrate on; any iterable, pulled one at a time
-    held_out       samples to judge on, in the same three forms; without them the
+    held_out       samples to judge on: more observations where there are
+                   ``observations``, else functions like ``forward``; without them the
                    gates run on calibration samples and say ``fit residual``
     percentile     across samples, of each sample's largest magnitude
     max_samples    at most this many samples are pulled from either stream
@@ -88,14 +89,15 @@ def attach(
     )
     session = Session.open(binding, model, forward, observations, held_out, options)
     chosen: list[SeatRecord] = []
-    if session.open_records():
-        session.run_untouched()
-        session.calibrate(judge=True)
-        session.check_references()
-        session.bind()
-        session.judge_seats()
-        chosen = judge(session)
-    return _activate(session, chosen, "attach")
+    with swap.undone_on_error(model):
+        if session.open_records():
+            session.run_untouched()
+            session.calibrate(judge=True)
+            session.check_references()
+            session.bind()
+            session.judge_seats()
+            chosen = judge(session)
+        return _activate(session, chosen, "attach")
 
 
 def build(
@@ -126,25 +128,20 @@ def build(
         latency="skip",
     )
     session = Session.open(binding, model, forward, observations, None, options)
-    if session.open_records():
-        session.calibrate(judge=False)
-        session.bind()
-    return _activate(session, session.open_records(), "build")
+    with swap.undone_on_error(model):
+        if session.open_records():
+            session.calibrate(judge=False)
+            session.bind()
+        return _activate(session, session.open_records(), "build")
 
 
 def _activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan:
-    """One transaction; from here on any error puts the host back before it passes."""
     watch = Watch(session.model, chosen)
     attachment = _swap_in(session.model, chosen)
-    try:
-        for record in chosen:
-            if record.open:
-                record.bind(_why(record, door))
-        return _plan(session, door, attachment, watch)
-    except BaseException:
-        if attachment is not None:
-            attachment.detach()
-        raise
+    for record in chosen:
+        if record.open:
+            record.bind(_why(record, door))
+    return _plan(session, door, attachment, watch)
 
 
 def _swap_in(model: nn.Module, chosen: Sequence[SeatRecord]) -> Attachment | None:

@@ -77,7 +77,8 @@ def check_free(seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
             raise Refusal(
                 "host.attached",
                 f"{path} holds the attached seat {host._frt.counter.seat} already",
-                fix="detach the other attachment first",
+                fix="detach the other attachment first: its plan.detach(), or "
+                "frtspec.runtime.detach(model) where the plan is lost",
                 seat=seat.name,
             )
 
@@ -160,7 +161,7 @@ def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
             raise Refusal(
                 "impl.dtype",
                 f"{point} is {', '.join(sorted(map(str, found)))} on this host; "
-                f"{spec.name} admits {', '.join(names)}",
+                f"impl {spec.name} admits {', '.join(names)}",
                 fix="load the host in a dtype that the impl admits",
                 seat=seat.name,
                 form=spec.name,

@@ -80,7 +80,8 @@ def _head(plan: Plan) -> Iterable[str]:
 def _unit(unit: UnitRecord) -> str:
     alone = "together" if " + " in unit.name else "alone"
     host = "not judged" if unit.host is None else _host(unit.host)
-    text = f"{unit.name} {alone} ({len(unit.seats)} seats): {unit.verdict}; host gate {host}"
+    seats = "1 seat" if len(unit.seats) == 1 else f"{len(unit.seats)} seats"
+    text = f"{unit.name} {alone} ({seats}): {unit.verdict}; host gate {host}"
     if unit.latency is not None and unit.latency.timed:
         return f"{text}; speed {unit.latency.verdict}: {unit.latency.reason}"
     return text if unit.verdict == "accepted" else f"{text}; {unit.reason}"
@@ -132,6 +133,8 @@ def _more(record: SeatRecord) -> Iterable[str]:
     for row in record.refusal.trail if record.refusal is not None else ():
         if row.verdict == "fell_through":
             yield f"tried {row.what}: {row.reason} [{row.code}]"
+            if row.fix:
+                yield f"  what to do: {row.fix}"
     if record.fix:
         yield f"what to do: {record.fix}"
 
@@ -180,7 +183,9 @@ def _seam_cosine(record: SeatRecord) -> str:
 def _tail(plan: Plan) -> Iterable[str]:
     yield from _fell_through(plan)
     cover = plan.coverage
-    if cover.total:
+    if cover.total and not plan.bound:
+        yield "no seat is bound: the host runs as it was"
+    elif cover.total:
         yield (
             f"bound seats hold {cover.share:.1%} of the host's {cover.total:,} parameters; "
             f"{1 - cover.share:.1%} of its weight traffic stays on the host however fast they are"

@@ -168,12 +168,11 @@ def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
 
 @contextmanager
 def _attached(model: nn.Module, records: Sequence[SeatRecord]) -> Iterator[Attachment]:
-    attachment = swap.activate(model, [r.bound for r in records if r.bound is not None])
-    try:
+    with swap.undone_on_error(model):
+        attachment = swap.activate(model, [r.bound for r in records if r.bound is not None])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FallbackWarning)  # a fallback here is an outcome
             yield attachment
-    finally:
         attachment.detach()
 
 

@@ -8,8 +8,8 @@ sample is kept, so a stream of any length fits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -139,9 +139,7 @@ def observe(
     _check_options(percentile, max_samples)
     seen = Observation(percentile)
     recorders = _recorders(model, seats, requests, capture, seen)
-    with ExitStack() as hooks, torch.no_grad():
-        for recorder in recorders:
-            hooks.enter_context(recorder)
+    with _hooked(recorders), torch.no_grad():
         for thunk in islice(thunks, max_samples):
             output = thunk()
             if keep_outputs:
@@ -160,6 +158,24 @@ def observe(
             seen.refusals.setdefault(recorder.seat.name, problem)
     _judge_statistics(seen)
     return seen
+
+
+@contextmanager
+def _hooked(recorders: Sequence[Recorder]) -> Iterator[None]:
+    """Every recorder's hooks, for the length of the block."""
+    try:
+        for recorder in recorders:
+            recorder.attach()
+        yield
+        _close(recorders)
+    except BaseException:
+        _close(recorders)
+        raise
+
+
+def _close(recorders: Sequence[Recorder]) -> None:
+    for recorder in recorders:
+        recorder.close()
 
 
 def _check_options(percentile: float, max_samples: int | None) -> None:

@@ -58,7 +58,7 @@ class Options:
             one_of("rungs", kind, RUNGS)
         for metric, value in self.floors.items():
             one_of("floors", metric, (*HIGHER, *LOWER))
-            _number(f"floors[{metric}]", value, -math.inf, math.inf)
+            _number("floors", value, -math.inf, math.inf, item=f"[{metric}]")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -80,6 +80,12 @@ def one_of(option: str, value: Any, known: Iterable[str]) -> None:
 def _names(option: str, value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
+    if not isinstance(value, Iterable):
+        raise Refusal(
+            f"option.{option}",
+            f"{option}={value!r} is a {type(value).__name__}, not a sequence of names",
+            fix=f"pass for instance {option}=('name',), or leave it out to allow everything",
+        )
     names = (value,) if isinstance(value, str) else tuple(value)
     if not names:
         raise Refusal(
@@ -111,13 +117,13 @@ def _whole(option: str, value: Any, *, least: int) -> None:
         )
 
 
-def _number(option: str, value: Any, above: float, most: float) -> None:
+def _number(option: str, value: Any, above: float, most: float, item: str = "") -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or not above < value <= most:
         limits = f" above {above:g}" if math.isfinite(above) else ""
         limits += f", at most {most:g}" if math.isfinite(most) else ""
         raise Refusal(
             f"option.{option}",
-            f"{option}={value!r} is not a finite number{limits}",
-            fix="pass a number in that range",
+            f"{option}{item}={value!r} is not a finite number{limits}",
+            fix="pass such a number",
         )

@@ -1,19 +1,17 @@
 """What ``observe`` hangs onto modules: one recorder for each thing to be known.
 
-A recorder is a context manager: entering puts its hooks on, leaving takes them
-off. Tensors are looked at, never changed; what is kept is detached and owned.
+``attach`` puts its hooks on, ``close`` takes them off. Tensors are looked at, never changed; what is kept is detached and owned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from frtspec.runtime.calls import (
     Context,
@@ -36,7 +34,7 @@ class Recorder:
 
     def __init__(self, seat: Seat) -> None:
         self.seat = seat
-        self._hooks = ExitStack()
+        self._handles: list[RemovableHandle] = []
 
     def attach(self) -> None:
         """Put the hooks on, with ``before``, ``after`` and ``at``."""
@@ -53,13 +51,13 @@ class Recorder:
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             see(args, kwargs)
 
-        self._hooks.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
+        self._handles.append(module.register_forward_pre_hook(hook, with_kwargs=True))
 
     def after(self, module: nn.Module, see: SeeOutput) -> None:
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
             see(args, kwargs, output)
 
-        self._hooks.callback(module.register_forward_hook(hook, with_kwargs=True).remove)
+        self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
 
     def at(self, module: nn.Module, place: Place, see: Callable[[Tensor], None]) -> None:
         """Call ``see`` with the tensor at a place, each time one with data passes."""
@@ -74,20 +72,10 @@ class Recorder:
             sig, name = Signature.of(module), place.arg
             self.before(module, lambda args, kwargs: pass_on(sig.argument(name, args, kwargs)))
 
-    def __enter__(self) -> Self:
-        with ExitStack() as undo:
-            undo.callback(self._hooks.close)
-            self.attach()
-            undo.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._hooks.close()
+    def close(self) -> None:
+        """Take the hooks off; where that is broken off, doing it again completes it."""
+        for handle in self._handles:
+            handle.remove()
 
 
 def place_text(place: Place) -> str:

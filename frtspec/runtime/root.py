@@ -28,26 +28,26 @@ DEVICE_METHODS = ("cuda", "cpu", "xpu", "mtia", "ipu")
 
 
 class Root:
-    """The refusals on one model, and the attachments that need them."""
+    """The refusals on one model, and the attachments that need them.
+
+    ``install`` and ``remove`` may be broken off anywhere and called again.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self.users: set[int] = set()
-        self.before: dict[str, Any] = {}
+        self.users: list[object] = []
+        self.methods = self._methods()
+        held = model.__dict__
+        self.before = {name: held[name] for name in self.methods if name in held}
 
     def install(self) -> None:
-        held = self.model.__dict__
-        for name, method in self._methods().items():
-            if name in held:
-                self.before[name] = held[name]
-            held[name] = method
+        self.model.__dict__.update(self.methods)
 
     def remove(self) -> None:
         held = self.model.__dict__
-        for name in self._methods():
+        for name in self.methods:
             held.pop(name, None)
-            if name in self.before:
-                held[name] = self.before[name]
+        held.update(self.before)
 
     # ------------------------------------------------------------ the methods
 
@@ -61,7 +61,7 @@ class Root:
                 "load_state_dict", "load other weights: the packs belong to the present ones"
             ),
             "__deepcopy__": lambda memo: self._refuse("copied", "copy it"),
-            "__reduce_ex__": lambda protocol: self._refuse("pickled", "pickle it"),
+            "__reduce_ex__": lambda protocol: self._refuse("pickled", "copy or pickle it"),
         }
         for name, dtype in DTYPE_METHODS.items():
             methods[name] = self._retype(name, dtype)
@@ -81,7 +81,7 @@ class Root:
         device, dtype, _, memory_format = parsed
         if memory_format is not None or not self._is_at(device) or not self._is_of(dtype):
             what = ", ".join(str(item) for item in (device, dtype, memory_format) if item)
-            self._refuse("to", f"move it to {what}")
+            self._refuse("to", f"take it to {what}")
         return self._original("to")(*args, **kwargs)
 
     def _retype(self, name: str, dtype: torch.dtype) -> Callable[..., Any]:
@@ -142,17 +142,25 @@ def hold(model: nn.Module, user: object) -> None:
     root = model.__dict__.get(_KEY)
     if root is None:
         root = Root(model)
+        root.users.append(user)
         model.__dict__[_KEY] = root
-        root.install()
-    root.users.add(id(user))
+    elif user not in root.users:
+        root.users.append(user)
+    root.install()
 
 
 def release(model: nn.Module, user: object) -> None:
     """An attachment needs them no longer; the last one takes them off."""
     root = model.__dict__.get(_KEY)
-    if root is None:
+    if root is None or user not in root.users:
         return
-    root.users.discard(id(user))
-    if not root.users:
+    if len(root.users) == 1:
         root.remove()
         del model.__dict__[_KEY]
+    root.users.remove(user)
+
+
+def users(model: nn.Module) -> tuple[Any, ...]:
+    """The attachments on a model, in the order they came."""
+    root = model.__dict__.get(_KEY)
+    return () if root is None else tuple(root.users)

@@ -7,6 +7,7 @@ endless source is fine and ``max_samples`` never reads past its limit.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
@@ -51,9 +52,11 @@ def calibration(
     """
     if observations is not None:
         _require_callable(forward, "observations= needs a forward that takes one observation")
+        _require_takes(forward, 1, "observations= is given")
         thunks = (partial(forward, item) for item in _items(observations, "observations"))
         return Samples(islice(thunks, max_samples), what="observations=")
     if callable(forward):
+        _require_takes(forward, 0, "observations= is not given")
         return Samples((forward,), what="forward")
     return Samples(islice(_thunks(forward), max_samples), what="forward")
 
@@ -77,6 +80,7 @@ def held_out(
             thunks.append(item)
         else:
             _require_callable(forward, "held_out= holds observations, so forward must take one")
+            _require_takes(forward, 1, "held_out= holds observations")
             thunks.append(partial(forward, item))
     if not thunks:
         raise _empty("held_out=")
@@ -126,3 +130,21 @@ def _require_callable(value: Any, what: str) -> None:
             f"{what}; found a {type(value).__name__}",
             fix="pass a function; with observations= it takes one observation",
         )
+
+
+def _require_takes(forward: Callable[..., Any], count: int, why: str) -> None:
+    """Refuses a forward that can't be called with ``count`` positional arguments."""
+    try:
+        signature = inspect.signature(forward)
+    except (TypeError, ValueError):  # some builtins have none to look at
+        return
+    try:
+        signature.bind(*[None] * count)
+    except TypeError as error:
+        wanted = "one argument, an observation" if count else "no argument"
+        raise Refusal(
+            "option.forward",
+            f"{why}, so forward is called with {wanted}; forward{signature} can't be: {error}",
+            fix="pass observations= to a forward that takes one, and leave it out for one that "
+            "takes none",
+        ) from None

@@ -21,7 +21,7 @@ def resolve(binding: HostBinding, name: str, device: torch.device) -> SchemeSpec
     if name in binding.schemes:
         return binding.schemes[name]
     known = ("auto", *binding.schemes)
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(str(name), known, n=1)
     raise Refusal(
         "option.scheme",
         f"no scheme {name!r}; there are {', '.join(known)}",

@@ -69,7 +69,7 @@ class Attachment:
     @property
     def seats(self) -> tuple[str, ...]:
         """Names of the seats, in the order they were given; empty once detached."""
-        return tuple(self._entries)
+        return tuple(self._entries) if self._held else ()
 
     def ledger(self) -> dict[str, Ledger]:
         """What each seat did so far; also after ``detach``."""
@@ -134,9 +134,9 @@ class Attachment:
     def _activate(self) -> None:
         try:
             self._held = True
+            root.hold(self.model, self)
             for entry in self._all():
                 entry.put()
-            root.hold(self.model, self)
         except BaseException:
             self._restore()
             raise
@@ -158,14 +158,15 @@ class Attachment:
                     fix="undo that first, then detach",
                 )
         self._restore()
-        self._entries = {}
 
     def _restore(self) -> None:
+        """Everything back; where that is broken off, doing it again completes it."""
         _restore_all(self._all())
         for counter in self._counters.values():
             counter.give_back = None
         root.release(self.model, self)
         self._held = False
+        self._entries = {}
 
     def _all(self) -> list[Entry]:
         return [entry for entries in self._entries.values() for entry in entries]
@@ -191,6 +192,32 @@ def activate(model: nn.Module, bound: Sequence[BoundSeat]) -> Attachment:
         counter.give_back = partial(_restore_all, entries[name])
     attachment._activate()
     return attachment
+
+
+@contextmanager
+def undone_on_error(model: nn.Module) -> Iterator[None]:
+    """Whatever the block raises, the attachments it made are taken off before it passes.
+
+    Also those that an interrupt met half made or half taken off.
+    """
+    before = root.users(model)
+    try:
+        yield
+    except BaseException:
+        for attachment in root.users(model):
+            if attachment not in before:
+                attachment._restore()
+        raise
+
+
+def detach(model: nn.Module) -> None:
+    """Give a model back whatever is attached to it, without the plans that did it.
+
+    For when a plan got lost, as when its variable was assigned again. Raises Refusal
+    ``swap.replaced`` as ``Attachment.detach`` does.
+    """
+    for attachment in reversed(root.users(model)):
+        attachment.detach()
 
 
 def _restore_all(entries: Iterable[Entry]) -> None:

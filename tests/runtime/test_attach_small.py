@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from frtspec import runtime as rt
-from frtspec.runtime import receipt, session, swap
+from frtspec.runtime import receipt, root, session, swap
 from frtspec.runtime.numerics import FP8_MAX
 from tests.runtime import hosts_small as small
 
@@ -207,7 +207,10 @@ def test_the_other_ways_in(form):
         ({"percentile": 101}, "option.percentile"),
         ({"max_samples": 0}, "option.max_samples"),
         ({"floors": {"cosin": 0.9}}, "option.floors"),
-        ({"floors": {"cosine": math.nan}}, "option.floors[cosine]"),
+        ({"floors": {"cosine": math.nan}}, "option.floors"),
+        ({"scheme": None}, "option.scheme"),
+        ({"structures": 5}, "option.structures"),
+        ({"rungs": 5}, "option.rungs"),
         ({"floors": 0.9}, "option.floors"),
         ({"min_speedup": -1}, "option.min_speedup"),
         ({"rounds": 0}, "option.rounds"),
@@ -617,6 +620,24 @@ def test_what_ends_attach_passes_through_and_restores_the_host(error, monkeypatc
     assert_untouched(model, before)
 
 
+def test_a_plan_that_got_lost_can_still_be_undone():
+    model = small.tiny_decoder()
+    attach(model, structures=("decoder_ffn",)).detach()
+    before = host_state(model)
+    attach(model, structures=("decoder_ffn",))  # nobody keeps the plan
+    again = attach(model, structures=("decoder_ffn",))
+    assert {record.code for record in again.seats if record.state == "refused"} == {"host.attached"}
+    assert "frtspec.runtime.detach(model)" in again.explain()
+    rt.detach(model)
+    assert_untouched(model, before)
+    rt.detach(model)
+
+
+def test_where_nothing_is_bound_the_explanation_says_so_and_nothing_about_its_share():
+    plan = attach(small.tiny_decoder(), scheme="none")
+    assert "no seat is bound" in plan.explain() and "0.0%" not in plan.explain()
+
+
 STEPS = [
     (session.hosts, "check_host"),
     (session.facts, "check_expects"),
@@ -633,9 +654,16 @@ STEPS = [
     (swap.Attachment, "ledger"),
     (receipt, "seal"),
 ]
+UNDOING = [
+    (swap, "_restore_all"),
+    (root, "release"),
+    (root.Root, "remove"),
+    (session.observe, "_close"),
+]
+"""Steps that put the host back: broken off once, they are done again."""
 
 
-@pytest.mark.parametrize("place", STEPS, ids=lambda p: p[1])
+@pytest.mark.parametrize("place", STEPS + UNDOING, ids=lambda p: p[1])
 def test_an_interrupt_at_any_step_passes_and_leaves_the_host_as_it_was(place, monkeypatch):
     where, name = place
     real = getattr(where, name)

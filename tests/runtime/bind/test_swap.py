@@ -198,6 +198,19 @@ def test_two_attachments_come_out_in_either_order(order: tuple[int, int]) -> Non
     model.half()
 
 
+def test_an_attachment_that_nobody_holds_still_needs_the_refusals() -> None:
+    model = tiny_decoder()
+    attach(model, ["ffn[0]"])
+    gc.collect()
+    other = attach(model, ["ffn[1]"])
+    other.detach()
+    assert refused(model.half).code == "attached.half"
+    (lost,) = root.users(model)
+    swap.detach(model)
+    assert not lost.seats and not root.users(model)
+    model.half()
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_an_attachment_inside_another_comes_out_in_either_order(order: tuple[int, int]) -> None:
     model = tiny_decoder()

@@ -115,3 +115,19 @@ def test_held_out_honours_max_samples_and_refuses_nothing():
 def test_running_a_sample_records_no_gradient():
     weight = torch.nn.Parameter(torch.ones(2))
     assert not samples.run(lambda: weight * 2).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("forward", "observations"),
+    [(lambda: 1, [1]), (lambda obs: obs, None), (lambda a, b: a, [1])],
+)
+def test_a_forward_that_takes_something_else_is_refused_before_it_runs(forward, observations):
+    with pytest.raises(Refusal) as caught:
+        samples.calibration(forward, observations)
+    assert caught.value.code == "option.forward"
+    assert "forward(" in caught.value.what and "observations=" in caught.value.fix
+
+
+@pytest.mark.parametrize("forward", [dict, torch.nn.Identity(), len])
+def test_any_callable_that_fits_is_let_through(forward):
+    samples.calibration(forward, [torch.ones(1)])
