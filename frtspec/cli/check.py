@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from frtspec.cli.common import begin, conclude, exit_code, progress, report
-from frtspec.project import load, select
+from frtspec.codegen.generate import problems
+from frtspec.diag.diagnostic import Diagnostic, in_order
+from frtspec.project import Loaded, load, select
 
 
 def run(options: argparse.Namespace) -> int:
@@ -17,10 +19,16 @@ def run(options: argparse.Namespace) -> int:
     selection = select(options.paths, setup.config, setup.here)
     with progress() as say:
         loaded = load(selection, say)
-    found = (*setup.diagnostics, *loaded.diagnostics)
+        found = (*setup.diagnostics, *_all(loaded))
     report(found, {**setup.sources, **loaded.sources}, options.format)
     if options.format == "text":
         conclude(found, len(selection.asked))
         if not options.paths and not setup.config.specs:
             print("these are the specs that ship with frtspec; give a path to check your own")
     return exit_code(found)
+
+
+def _all(loaded: Loaded) -> tuple[Diagnostic, ...]:
+    """The findings of the specs, and what would only stand against generating from them."""
+    later = [d for d in problems(loaded.program) if d.span.path in loaded.selection.asked]
+    return in_order([*loaded.diagnostics, *later])

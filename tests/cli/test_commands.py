@@ -33,6 +33,30 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str]:
     return code, printed.out
 
 
+# ---------------------------------------------------------------- check
+
+
+def test_check_tells_what_would_only_stand_against_generating(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = """frt 1
+
+structure copy version 1 {
+  dim M, D
+  in  torch [rows M, D] : host
+  out y     [rows M, D] : host
+  reference {
+    point x_in = torch
+    yield y = x_in
+  }
+}
+"""
+    (project / "specs" / "copy.frt").write_text(copy)
+    code, text = run(capsys, "check", "specs/copy.frt")
+    assert code == FINDINGS and "specs/copy.frt:5:7: error[FRT0835]" in text
+    assert run(capsys, "check", "specs/plain.frt")[0] == OK
+
+
 # ---------------------------------------------------------------- gen
 
 
