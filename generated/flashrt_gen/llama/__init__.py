@@ -195,11 +195,13 @@ def attach(
     scheme         a quantisation scheme by name ("fp8_static", "none"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
-    held_out       samples for the host gate; without them it is a fit residual, and says so
+    held_out       samples to judge on: more observations where there are ``observations``,
+                   else functions like ``forward``; without them the gates run on
+                   calibration samples and say ``fit residual``
     percentile     across samples, of each sample's largest magnitude
     max_samples    at most this many samples are pulled
-    floors         metric name to bound, in place of the default ones for the host's output
-    min_speedup    a seat slower than this is kept
+    floors         metric name to number that the host's output must meet
+    min_speedup    a structure whose gain is not surely this large is kept
     rounds, iters  of the latency gate
     on_guard_fail  "fallback" to the host's module, or "raise"
     rungs          only these rungs, in the spec's order; "emulate" runs only when named here
