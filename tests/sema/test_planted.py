@@ -130,14 +130,19 @@ def parsed(name: str, text: str) -> tuple[SourceFile, ast.File]:
 WHOLE = {name: parsed(name, text) for name, text in TEXTS.items()}
 
 
+NOTE, UNUSED = "note", "declared here and never used"
+
+
 def findings(name: str, text: str) -> list[tuple[int, str, str]]:
     here = parsed(name, text)
     files = [here if other == name else whole for other, whole in WHOLE.items()]
-    return [
-        (here[0].position(d.span.start)[0], d.code, d.message)
-        for d in analyse(files).diagnostics
-        if d.span.path == name
-    ]
+    about = [d for d in analyse(files).diagnostics if d.span.path == name]
+    out = [(here[0].position(d.span.start)[0], d.code, d.message) for d in about]
+    # An unknown name and the only unused one of its kind are one finding that shows both.
+    for span, said in [note for d in about for note in d.notes]:
+        if span is not None and said == UNUSED:
+            out.append((here[0].position(span.start)[0], NOTE, said))
+    return out
 
 
 def compare(
@@ -147,7 +152,7 @@ def compare(
     lines = {line for line, _, _ in found}
     missed = [f"line {n}: {kind.name}" for n, kind in planted.items() if n not in lines]
     follows = {code for kind in planted.values() for code in FOLLOWS.get(kind.name, ())}
-    false = [f for f in found if f[0] not in planted and f[1] not in follows]
+    false = [f for f in found if f[0] not in planted and f[1] not in (*follows, NOTE)]
     return missed, [f"line {line}: {code} {message}" for line, code, message in false]
 
 
@@ -187,4 +192,4 @@ def test_several_at_once() -> None:
         total += len(planted)
         lost += len(missed)
     assert total > 200
-    assert lost <= 0.05 * total, f"{lost} of {total} missed"
+    assert lost <= 0.03 * total, f"{lost} of {total} missed"
