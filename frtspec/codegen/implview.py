@@ -10,6 +10,7 @@ from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.exprsrc import Expressions
 from frtspec.codegen.formats import CASTS, per, quantised
+from frtspec.codegen.imports import import_lines
 from frtspec.codegen.pysrc import (
     COMPARE,
     PRIMARY,
@@ -23,7 +24,7 @@ from frtspec.codegen.pysrc import (
 )
 from frtspec.codegen.refsrc import Function, param_parameter, variant_parameter
 from frtspec.codegen.rungsrc import RungMethods
-from frtspec.codegen.structview import dims_line, sorted_imports
+from frtspec.codegen.structview import dims_line
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
 from frtspec.ir.decl import Impl, Pack, Rung, Slot, Structure
@@ -362,23 +363,10 @@ class _Builder:
                 *(line for m in methods for line in (*m.parameters, *m.body)),
             ]
         )
-        lines: list[str] = []
-        if re.search(r"\bSequence\b", text):
-            lines += ["from collections.abc import Sequence", ""]
-        if re.search(r"\btorch\.", text):
-            lines.append("import torch")
-        lines.append("from torch import Tensor")
-        if re.search(r"\bnnf\.", text):
-            lines.append("from torch.nn import functional as nnf")
-        lines.append("")
-        if self.names.functions:
-            lines.append(
-                f"from frtspec.dims import {', '.join(sorted_imports(self.names.functions))}"
-            )
         runtime = {"BoundImpl", "ImplSpec", "check_abi"}
         runtime |= {n for n in ("BandSpec", "RungSpec") if re.search(rf"\b{n}\(", text)}
         runtime |= {n for n in ("numerics", "ops") if re.search(rf"\b{n}\.", text)}
-        return [*lines, f"from frtspec.runtime import {', '.join(sorted_imports(runtime))}"]
+        return import_lines(text, self.names.functions, runtime)
 
 
 class _PackExpressions(Expressions):

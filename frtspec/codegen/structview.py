@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from frtspec.codegen import dimsrc
 from frtspec.codegen.dimsrc import DimNames
+from frtspec.codegen.imports import import_lines
 from frtspec.codegen.names import structure_module
 from frtspec.codegen.pysrc import call, pyrepr, text_literal, told_lines, wrapped
 from frtspec.codegen.refsrc import Function, References, shaped
@@ -172,26 +173,10 @@ def _conventions(structure: Structure) -> str:
 
 def _imports(functions: Sequence[Function], facts: Sequence[str], names: DimNames) -> list[str]:
     code = "\n".join(line for f in functions for line in (*f.parameters, *f.body))
-    lines: list[str] = []
-    if re.search(r"\bSequence\b", code):
-        lines += ["from collections.abc import Sequence", ""]
-    if re.search(r"\btorch\.", code):
-        lines.append("import torch")
-    lines.append("from torch import Tensor")
-    if re.search(r"\bnnf\.", code):
-        lines.append("from torch.nn import functional as nnf")
-    lines.append("")
-    if names.functions:
-        lines.append(f"from frtspec.dims import {', '.join(sorted_imports(names.functions))}")
     runtime = {"StructureSpec", "check_abi", "ops"}
     text = "\n".join(facts)
     runtime |= {name for name in ("Bound", "SeamSpec") if re.search(rf"\b{name}\(", text)}
-    return [*lines, f"from frtspec.runtime import {', '.join(sorted_imports(runtime))}"]
-
-
-def sorted_imports(names: Iterable[str]) -> list[str]:
-    """Classes, then functions, as import sorters order them."""
-    return sorted(names, key=lambda name: (name[0].islower(), name))
+    return import_lines(code, names.functions, runtime)
 
 
 # ---------------------------------------------------------------- facts
