@@ -97,14 +97,19 @@ def _cpu_seconds() -> float:
     return sum(row.ru_utime + row.ru_stime for row in used)
 
 
-def run_fresh(*argv: str, cwd: Path = ROOT) -> None:
-    """Run ``python *argv`` in a fresh process.
+def run_fresh(*argv: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
+    """Run ``python *argv`` in a fresh process; ``env`` adds to this one's environment.
 
     Raises ``SystemExit`` with the process's whole output when it fails: a time
     taken from a failed run would mean nothing.
     """
     done = subprocess.run(
-        [sys.executable, *argv], cwd=cwd, capture_output=True, text=True, check=False
+        [sys.executable, *argv],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         raise SystemExit(

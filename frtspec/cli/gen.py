@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from frtspec import resources
+from frtspec.cli import stamp
 from frtspec.cli.common import OK, Run, begin, counted, exit_code, progress, report
 from frtspec.codegen import External, GenReport, generate
 from frtspec.codegen import manifest as mf
 from frtspec.config import CATALOG_PACKAGE, package_problem
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import NOWHERE, Span
-from frtspec.project import Loaded, load, select, shown
+from frtspec.project import Loaded, Selection, load, select, shown
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,8 +26,12 @@ def run(options: argparse.Namespace) -> int:
     if not setup.ok:
         report(setup.diagnostics, setup.sources)
         return exit_code(setup.diagnostics)
+    selection = select(options.paths, setup.config, setup.here)
+    if (done := stamp.known(_state(options, setup, selection))) is not None:
+        _conclude(done, (), (), shown(_out(options, setup), setup.here), options.check)
+        return OK
     with progress() as say:
-        loaded = load(select(options.paths, setup.config, setup.here), say)
+        loaded = load(selection, say)
         package, problems = _package(options, setup, loaded)
         found = (*setup.diagnostics, *loaded.diagnostics, *problems)
         made = None
@@ -38,8 +44,20 @@ def run(options: argparse.Namespace) -> int:
             print(diff.text, end="")
     report(found, {**setup.sources, **loaded.sources})
     if made is not None and made.ok:
-        _conclude(made, shown(_out(options, setup), setup.here), options.check)
+        if not found:
+            settled = len(made.unchanged) + len(made.written)
+            stamp.remember(_state(options, setup, selection), settled)
+        out = shown(_out(options, setup), setup.here)
+        _conclude(len(made.unchanged), made.written, made.removed, out, options.check)
     return exit_code(found)
+
+
+def _state(options: argparse.Namespace, setup: Run, selection: Selection) -> str:
+    """The digest of all that this run would look at."""
+    name = options.package or setup.config.package or CATALOG_PACKAGE
+    catalog = resources.catalog_package_dir() / mf.NAME
+    asked = (name, options.package, setup.config.package, bool(options.paths))
+    return stamp.key(selection, _out(options, setup) / name, asked, [catalog])
 
 
 def _generate(options: argparse.Namespace, setup: Run, loaded: Loaded, package: str) -> GenReport:
@@ -107,15 +125,17 @@ def _left_out(span: Span) -> Diagnostic:
     )
 
 
-def _conclude(made: GenReport, out: str, check: bool) -> None:
+def _conclude(
+    unchanged: int, written: Sequence[str], removed: Sequence[str], out: str, check: bool
+) -> None:
     if check:
-        print(f"{out}: {counted(len(made.unchanged), 'file')} up to date")
+        print(f"{out}: {counted(unchanged, 'file')} up to date")
         return
-    for path in made.written:
+    for path in written:
         print(f"wrote {out}/{path}")
-    for path in made.removed:
+    for path in removed:
         print(f"removed {out}/{path}")
-    parts = [f"{len(made.written)} written", f"{len(made.unchanged)} unchanged"]
-    if made.removed:
-        parts.append(f"{len(made.removed)} removed")
+    parts = [f"{len(written)} written", f"{unchanged} unchanged"]
+    if removed:
+        parts.append(f"{len(removed)} removed")
     print(f"{out}: {', '.join(parts)}")
