@@ -150,7 +150,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "native_module": NONE,
     },
     "DimsDecl": {"items": SEATS},
-    "Place": dict.fromkeys(("kind", "path", "arg"), SEATS),
+    "Place": dict.fromkeys(("kind", "path", "arg", "item", "layout"), SEATS),
     "SlotMap": dict.fromkeys(("slot", "index", "value", "layout"), SEATS),
     "PointMap": {"point": SEATS, "place": SEATS},
     "VariantSet": {"axis": SEATS, "value": SEATS},

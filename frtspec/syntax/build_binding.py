@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from frtspec.syntax import ast
@@ -105,15 +106,22 @@ class BindingBuilder(ImplBuilder):
 
     def place_input(self, tree: Node) -> ast.Place:
         _, path = tree.children
-        return ast.Place("input", self.maybe_path(path), None, self.span(tree))
+        return ast.Place("input", self.maybe_path(path), None, None, None, self.span(tree))
 
     def place_output(self, tree: Node) -> ast.Place:
-        (path,) = tree.children
-        return ast.Place("output", self.maybe_path(path), None, self.span(tree))
+        item, path = tree.children
+        return ast.Place(
+            "output", self.maybe_path(path), None, self._item(item), None, self.span(tree)
+        )
 
     def place_arg(self, tree: Node) -> ast.Place:
-        name, path = tree.children
-        return ast.Place("arg", self.maybe_path(path), self.name(name), self.span(tree))
+        name, item, path = tree.children
+        return ast.Place(
+            "arg", self.maybe_path(path), self.name(name), self._item(item), None, self.span(tree)
+        )
+
+    def _item(self, token: Any) -> ast.Number | None:
+        return None if token is None else self.whole(token, "item")
 
     def boundary_at(self, tree: Node) -> ast.BoundaryDecl:
         path, block = tree.children
@@ -121,8 +129,9 @@ class BindingBuilder(ImplBuilder):
         slots = []
         for item in block.children:
             if item.rule == "boundary_port":
-                name, place = item.children
-                ports.append((self.name(name), self.build(place)))
+                name, place, layout = item.children
+                built = replace(self.build(place), layout=self.maybe_name(layout))
+                ports.append((self.name(name), built))
             else:
                 slots.append(self._boundary_slot(item))
         return ast.BoundaryDecl(

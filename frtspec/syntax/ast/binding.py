@@ -33,12 +33,16 @@ class Place:
     """Where a value is on the host.
 
     ``kind`` is ``input``, ``output`` or ``arg``; ``path`` is relative to the
-    seat (or boundary) and None for the module itself; ``arg`` names a keyword.
+    seat (or boundary) and None for the module itself; ``arg`` names a keyword;
+    ``item`` is the place in a tuple: ``output[1] of norm``; ``layout`` says how the
+    host lays a port out: ``q = arg q of attention : heads_first``.
     """
 
     kind: str
     path: HostPath | None
     arg: Name | None
+    item: Number | None
+    layout: Name | None
     span: Span
 
 
@@ -141,12 +145,12 @@ class SeatDecl:
 
 @dataclass(frozen=True, slots=True)
 class EachDecl:
-    """``each i in 0..L [where …] { seats, chains }`` in a binding."""
+    """``each i in 0..L [where …] { seats, each, chains }`` in a binding."""
 
     index: Name
     range: Range
     where: Expr | None
-    members: tuple[SeatDecl | ChainDecl | GroupDecl | ErrorNode, ...]
+    members: tuple[SeatDecl | EachDecl | ChainDecl | GroupDecl | ErrorNode, ...]
     span: Span
 
 
