@@ -2,8 +2,9 @@
 
 The contract is what a declaration means. It leaves out where and how it was
 written: docs, evidence, comments, spans, status, file and the order of what has no
-order. Numbers count by value: ``2.5e-2`` is ``0.025``. The revision of every op that
-a reference uses is part of its contract.
+order. Patterns of discovery are left out too: they say where to look, not what is computed.
+Numbers count by value: ``2.5e-2`` is ``0.025``. The revision of every op that a reference
+uses is part of its contract.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from frtspec.diag.source import Span
-from frtspec.dims import Axis, Constraint, Poly
+from frtspec.dims import Axis, Constraint, Measured, Poly
 from frtspec.ir import decl
 from frtspec.ir.ops import OPS
 from frtspec.ir.walk import ops
@@ -25,7 +26,7 @@ from frtspec.syntax import ast
 CANON = 1
 """Version of the canonical form itself; part of every digest."""
 
-LEFT_OUT = frozenset({"span", "origin", "doc", "evidence", "status"})
+LEFT_OUT = frozenset({"span", "origin", "doc", "evidence", "status", "discover"})
 
 UNORDERED: dict[str, frozenset[str]] = {
     "Structure": frozenset(
@@ -38,17 +39,16 @@ UNORDERED: dict[str, frozenset[str]] = {
             "parts",
             "variants",
             "excluded",
-            "requires",
+            "rules",
             "points",
             "seams",
             "gates",
-            "qualify",
         ]
     ),
     "Variant": frozenset({"values", "retired"}),
     "Seam": frozenset({"gates", "slots", "points", "variants", "params"}),
     "Gate": frozenset({"metrics", "against"}),
-    "Qualify": frozenset({"rules"}),
+    "Inner": frozenset({"pins", "dims"}),
     "AxisIs": frozenset({"values"}),
     "AllOf": frozenset({"conds"}),
     "AnyOf": frozenset({"conds"}),
@@ -87,6 +87,8 @@ def canonical(value: object) -> Any:
             return number_text(value)
         case Constraint() | Poly():
             return str(value)
+        case Measured():
+            return {"fact": value.subject, "op": value.op, "values": canonical(value.values)}
         case Axis():
             return str(value)
         case ast.Number(value=number):

@@ -18,6 +18,7 @@ POSITION = "messages: the place shown"
 STRUCTURE = "structures/*.py"
 REFERENCE = "structures/*.py: reference()"
 SHAPES = "structures/*.py: SHAPES, read by the dims solver"
+SCAN = "structures/*.py: DISCOVER, read by scan"
 GATES = "gates/*.py and the gates of attach"
 IMPL = "impls/*.py"
 SCHEME = "schemes/*.py"
@@ -25,6 +26,7 @@ SEATS = "<host>/__init__.py: seats()"
 CHECK = "check"
 DOCS = "docstrings of generated files"
 LOCK = "spec.lock"
+RULES = "structures/*.py: RULES, judged by attach for every seat"
 NONE = "none yet: FRT0700"
 
 
@@ -50,6 +52,8 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "Binary": _expr("op", "left", "right"),
     "Compare": _expr("first", "links"),
     "Is": {"axis": f"{REFERENCE}: branches", "values": f"{REFERENCE}: branches"},
+    "FactIs": {"fact": RULES, "values": RULES},
+    "InSet": {"subject": RULES, "values": RULES},
     "Present": {"name": f"{REFERENCE}: branches"},
     "Else": {},
     "MatchArm": _expr("pattern", "value"),
@@ -92,6 +96,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "dims": SHAPES,
         "type": f"{CHECK}: types of values",
         "structure": NONE,
+        "pins": NONE,
         "when": REFERENCE,
     },
     "PartDecl": {
@@ -118,8 +123,17 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "gates": GATES,
     },
     "GateDecl": dict.fromkeys(("kind", "on", "per", "metrics", "including", "against"), GATES),
-    "QualifyDecl": {"form": NONE, "rules": "attach: recorded for every seat"},
-    "RequireDecl": {"rules": "attach: a seat that breaks one is refused"},
+    "QualifyDecl": dict.fromkeys(("form", "when", "rules"), f"{RULES}; enforced with speed"),
+    "DiscoverDecl": dict.fromkeys(("seam", "members"), SCAN),
+    "RoleDecl": dict.fromkeys(
+        ("name", "index", "kind", "slots", "where", "called", "tells", "gives"), SCAN
+    ),
+    "RoleSlot": dict.fromkeys(("name", "chunks"), SCAN),
+    "TellsDecl": dict.fromkeys(("axis", "arms"), SCAN),
+    "RolePlace": dict.fromkeys(("kind", "role", "arg"), SCAN),
+    "RolePoint": dict.fromkeys(("point", "place"), SCAN),
+    "DiscoverBoundary": dict.fromkeys(("where", "ports"), SCAN),
+    "RequireDecl": dict.fromkeys(("form", "when", "rules"), f"{RULES}; a broken one refuses"),
     "EvidenceDecl": {"text": DOCS},
     "StructRef": dict.fromkeys(("name", "seam", "version"), f"{IMPL}, {SCHEME}, {SEATS}"),
     # impls

@@ -13,6 +13,7 @@ from frtspec.ir.walk import conditions, statements
 from frtspec.sema.combos import MOST, asked_for, combos, count
 from frtspec.sema.common import metrics, named_once, one_of, only_one, origin, status, version
 from frtspec.sema.context import Context, Notes
+from frtspec.sema.discover import build_discover
 from frtspec.sema.elaborate import elaborate
 from frtspec.sema.exprs import Exprs
 from frtspec.sema.liveness import unread
@@ -162,7 +163,9 @@ class _Builder:
         structure = replace(structure, reference=body, points=self.points(builder, exprs))
         if decls:
             structure = self.typed(structure)
-        return replace(structure, seams=self.seams(structure))
+        structure = replace(structure, seams=self.seams(structure))
+        patterns = build_discover(self.context, structure, self.members(ast.DiscoverDecl))
+        return replace(structure, discover=patterns)
 
     def points(self, builder: References, exprs: Exprs) -> tuple[ir.Point, ...]:
         out = [

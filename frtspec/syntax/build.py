@@ -8,14 +8,14 @@ from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
 from frtspec.syntax import ast
 from frtspec.syntax.build_base import ONE
-from frtspec.syntax.build_binding import BindingBuilder
+from frtspec.syntax.build_discover import DiscoverBuilder
 from frtspec.syntax.nodes import Node
 from frtspec.syntax.prune import prune
 
 EDITION = 1
 
 
-class FileBuilder(BindingBuilder):
+class FileBuilder(DiscoverBuilder):
     def file(self, tree: Node) -> ast.File:
         edition, *decls = tree.children
         span = Span(self.path, 0, len(self.source.text))

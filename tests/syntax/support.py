@@ -19,6 +19,7 @@ CASES = Path(__file__).parent / "cases"
 FRAMES = {
     "file": ("", ""),
     "structure": ("frt 1\nstructure s version 1 {\n", "\n}\n"),
+    "discover": ("frt 1\nstructure s version 1 { discover {\n", "\n} }\n"),
     "reference": ("frt 1\nstructure s version 1 { reference {\n", "\n} }\n"),
     "scan": ("frt 1\nstructure s version 1 { reference { scan t in S {\n", "\n} } }\n"),
     "expression": ("frt 1\nstructure s version 1 { reference { let v =\n", "\n} }\n"),
@@ -115,7 +116,7 @@ def meaning(kind: str, file: ast.File) -> str:
             members = members[0].body
         if kind == "expression":
             return dump(members[0].value)
-    elif kind in ("rung", "seat", "stage"):
+    elif kind in ("rung", "seat", "stage", "discover"):
         members = members[0].members
     return "\n".join(dump(member) for member in members)
 

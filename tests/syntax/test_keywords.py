@@ -28,7 +28,14 @@ POSITIONS = {
         point p % | seam % { from a to b } | seam s { from % to b } | seam s { from (a, %) to % }
         seam s { from a to b gate % >= 1 } | gate % { a } | gate g on % { a } | gate g per % { a }
         gate g { % } | gate g { a including % } | gate g { a, against (%, b) } | qualify for % { M > 1 }
-        qualify { % > 1, % * 2 == M } | require { M % 2 == % }
+        qualify { % > 1, % * 2 == M } | require { M % 2 == % } | discover % { }
+    """,
+    "discover": """
+        role % : linear | role r[%] : linear (w) | role r : % (w) at seat | role r : linear (%)
+        role r : linear (w, %) | role r : linear (chunks(a, %)) | role r : linear (w) called (%, b)
+        role r : linear tells % | role r : linear tells v { % => b } | role r : linear tells v { a => % }
+        role r : linear gives % around seat | point % = input of r | point p = output of %
+        variant % = a | variant v = % | boundary at seat { % = input } | boundary around seat { x = output of % }
     """,
     "reference": """
         let % = a | let a[%] = b | let a = % | let a = % + b | let a = b - % | let a = -%

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from frtspec.diag.source import Span
-from frtspec.dims import Constraint, Shape
+from frtspec.dims import Constraint, Measured, Poly, Shape
 from frtspec.ir.decl.common import Origin, Status
+from frtspec.ir.decl.discover import Discover
 from frtspec.ir.expr import Cond, Stmt
 
 
@@ -51,15 +52,32 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Inner:
+    """A structure, or one seam of it, that stands as a slot of another.
+
+    pins    variants of the inner structure that are settled here
+    digest  the inner structure's contract digest
+    dims    its dims in the outer ones; a dim that only its slots show is its own, ``ffn.F``
+    """
+
+    name: str
+    version: int
+    seam: str | None
+    pins: tuple[tuple[str, str], ...]
+    digest: str
+    dims: tuple[tuple[str, Poly], ...] = ()
+
+
+@dataclass(frozen=True)
 class Slot:
-    """A weight. ``structure`` is set for composition slots (then ``shape`` is None)."""
+    """A weight. ``inner`` is set for composition slots (then ``shape`` is None)."""
 
     name: str
     index: str | None
     optional: bool
     shape: Shape | None
     dtype: str | None
-    structure: tuple[str, int] | None
+    inner: Inner | None
     when: Cond | None
     span: Span
 
@@ -137,9 +155,16 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Qualify:
+class Rule:
+    """One rule of ``require`` or ``qualify`` (``kind``).
+
+    ``form``: the impl or mechanism it is for, None for every one; ``when``: the variants.
+    """
+
+    kind: str
     form: str | None
-    rules: tuple[Constraint, ...]
+    when: Cond | None
+    test: Constraint | Measured
     span: Span
 
 
@@ -159,14 +184,26 @@ class Structure:
     parts: tuple[Part, ...]
     variants: tuple[Variant, ...]
     excluded: tuple[Cond, ...]
-    requires: tuple[Constraint, ...]
     reference: tuple[Stmt, ...]
     points: tuple[Point, ...]
     seams: tuple[Seam, ...]
     gates: tuple[Gate, ...]
-    qualify: tuple[Qualify, ...]
+    rules: tuple[Rule, ...]
     evidence: tuple[str, ...]
     origin: Origin
+    discover: tuple[Discover, ...] = ()
 
     def seam(self, name: str) -> Seam:
         return next(s for s in self.seams if s.name == name)
+
+    @property
+    def requires(self) -> tuple[Constraint, ...]:
+        """The rules on sizes that every seat has to obey, whatever its variants."""
+        return tuple(
+            rule.test
+            for rule in self.rules
+            if rule.kind == "require"
+            and rule.form is None
+            and rule.when is None
+            and isinstance(rule.test, Constraint)
+        )

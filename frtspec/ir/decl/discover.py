@@ -1,0 +1,65 @@
+"""The typed IR of `discover` blocks: where a structure can sit, as data for a matcher.
+
+They say where to look, not what is computed, so they are no part of the contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frtspec.diag.source import Span
+from frtspec.ir.expr import Cond
+
+
+@dataclass(frozen=True)
+class RoleSlots:
+    """The slots that one parameter of a role holds: one, or equal chunks in some order.
+
+    ``when``: where they exist (None always). ``optional``: whether they may be missing there.
+    """
+
+    slots: tuple[str, ...]
+    optional: bool
+    when: Cond | None
+
+
+@dataclass(frozen=True)
+class Role:
+    """One thing that the module holds. ``parameters`` in the order of its kind's parameters.
+
+    ``where``: ``below`` the seat's module, ``at`` it, or ``around`` it. ``tells``: axis ->
+    (fact of the kind, value of the axis). ``gives``: the param that the kind's number sets.
+    """
+
+    name: str
+    index: str | None
+    kind: str
+    where: str
+    parameters: tuple[RoleSlots, ...]
+    called: tuple[tuple[str, ...], ...]
+    tells: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    gives: str | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class RolePlace:
+    """``input of down``: a value at the seat's module (``role`` None) or at a role."""
+
+    kind: str
+    role: str | None
+    arg: str | None
+
+
+@dataclass(frozen=True)
+class Discover:
+    """One pattern of a structure, or of its seam. ``around``: whether the boundary lies
+    around the seat's module; ``ports`` is empty where no boundary is given."""
+
+    seam: str | None
+    roles: tuple[Role, ...]
+    points: tuple[tuple[str, RolePlace], ...]
+    variants: tuple[tuple[str, str], ...]
+    around: bool
+    ports: tuple[tuple[str, RolePlace], ...]
+    span: Span

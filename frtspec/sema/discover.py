@@ -1,0 +1,388 @@
+"""`discover` blocks: what a module looks like that a structure or a seam can sit on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from frtspec.diag.source import Span
+from frtspec.ir import decl as ir
+from frtspec.ir.expr import AxisIs
+from frtspec.ir.rolekinds import ROLE_KINDS, RoleKind
+from frtspec.ir.walk import conditions
+from frtspec.sema.combos import may_be_absent
+from frtspec.sema.common import named_once, one_of, only_one
+from frtspec.sema.context import Context, listing
+from frtspec.sema.target import Target
+from frtspec.syntax import ast
+
+HOLDS, FILLED, TELLS, PLACES, OPEN, WHERE = (f"FRT074{n}" for n in range(6))
+
+
+def build_discover(
+    context: Context, structure: ir.Structure, nodes: Sequence[ast.DiscoverDecl]
+) -> tuple[ir.Discover, ...]:
+    """The patterns of a structure; findings go to ``context``."""
+    found = []
+    for node in nodes:
+        seam = None
+        if node.seam is not None:
+            seams = {s.name: s for s in structure.seams}
+            seam = seams.get(node.seam.id)
+            if seam is None:
+                context.unknown("seam", node.seam, seams)
+                continue
+        found.append(_Pattern(context, Target(structure, seam), node).build())
+    return tuple(found)
+
+
+@dataclass
+class _Pattern:
+    """``held``: slot -> where the role that holds it stands."""
+
+    context: Context
+    target: Target
+    node: ast.DiscoverDecl
+    held: dict[str, Span] = field(default_factory=dict)
+
+    def build(self) -> ir.Discover:
+        roles = tuple(self.role(m) for m in self.node.members if isinstance(m, ast.RoleDecl))
+        named_once(self.context, "role", [self._name(r) for r in roles])
+        points = [m for m in self.node.members if isinstance(m, ast.RolePoint)]
+        named_once(self.context, "point", [m.point for m in points])
+        boundaries = [m for m in self.node.members if isinstance(m, ast.DiscoverBoundary)]
+        only_one(self.context, boundaries, "boundary")
+        boundary = boundaries[0] if boundaries else None
+        found = ir.Discover(
+            seam=None if self.target.seam is None else self.target.seam.name,
+            roles=roles,
+            points=tuple(self.point(m, roles) for m in points),
+            variants=tuple(self.variants()),
+            around=boundary is not None and boundary.where == "around",
+            ports=() if boundary is None else tuple(self.ports(boundary, roles)),
+            span=self.node.span,
+        )
+        if not self.lost:
+            self.whole(found, boundary)
+        return found
+
+    @property
+    def lost(self) -> bool:
+        """Whether a member could not be read, so that nothing counts as missing."""
+        return any(isinstance(m, ast.ErrorNode) for m in self.node.members)
+
+    @staticmethod
+    def _name(role: ir.Role) -> ast.Name:
+        return ast.Name(role.name, role.span)
+
+    # ------------------------------------------------------------ roles
+
+    def role(self, node: ast.RoleDecl) -> ir.Role:
+        name = one_of(self.context, "kind of role", node.kind, ROLE_KINDS)
+        kind = None if name is None else ROLE_KINDS[name]
+        self.stands(node)
+        for names in node.called:
+            named_once(self.context, "name", names)
+        return ir.Role(
+            name=node.name.id,
+            index=None if node.index is None else node.index.id,
+            kind=name or "parameter",
+            where=node.where,
+            parameters=self.parameters(node, kind),
+            called=tuple(tuple(n.id for n in names) for names in node.called),
+            tells=tuple(t for t in (self.told(node, kind, tell) for tell in node.tells) if t),
+            gives=self.given(node, kind),
+            span=node.name.span,
+        )
+
+    def stands(self, node: ast.RoleDecl) -> None:
+        """Where a role lies, and whether it can be repeated there."""
+        if node.where == "around" and self.target.seam is None:
+            self.context.error(
+                WHERE,
+                f"role `{node.name.id}` lies around the seat, and the pattern is of the whole "
+                f"of {self.target.structure.name}",
+                node.name.span,
+                help="only a seam leaves something around it: leave out `around seat`",
+            )
+        if node.index is None:
+            return
+        indexes = [i.name for i in self.target.structure.indexes]
+        if node.index.id not in indexes:
+            self.context.unknown("index", node.index, indexes)
+        elif node.where != "below" or node.kind.id != "linear":
+            self.context.error(
+                WHERE,
+                f"role `{node.name.id}` is repeated, and only projections below the seat can be",
+                node.name.span,
+                help=f"write `role {node.name.id}[{node.index.id}] : linear (…)`",
+            )
+
+    def parameters(self, node: ast.RoleDecl, kind: RoleKind | None) -> tuple[ir.RoleSlots, ...]:
+        slots = {s.name: s for s in self.target.structure.slots}
+        inner = {s.name for s in self.target.slots}
+        if kind is not None and not kind.least <= len(node.slots) <= len(kind.ranks):
+            least, most = kind.least, len(kind.ranks)
+            wanted = str(least) if least == most else f"{least} to {most}"
+            self.context.error(
+                HOLDS,
+                f"role `{node.name.id}` names {len(node.slots)} slots; `{node.kind.id}` is "
+                f"{kind.what}, so {wanted}",
+                node.name.span,
+                help="name the slots of its parameters in that order, in parentheses",
+            )
+            kind = None
+        out = []
+        for position, item in enumerate(node.slots):
+            names = item.chunks or (item.name,)
+            known = [n for n in names if n.id in slots]
+            for name in names:
+                if name.id not in slots:
+                    self.context.unknown("slot", name, slots)
+            for name in known:
+                self.hold(node, name, slots[name.id], name.id in inner)
+                if kind is not None:
+                    self.fits(node, name, slots[name.id], kind.ranks[position])
+            if known:
+                first = slots[known[0].id]
+                absent = may_be_absent(self.target.structure, first)
+                out.append(ir.RoleSlots(tuple(n.id for n in known), absent, first.when))
+        return tuple(out)
+
+    def hold(self, node: ast.RoleDecl, name: ast.Name, slot: ir.Slot, inside: bool) -> None:
+        before = self.held.setdefault(name.id, name.span)
+        if before is not name.span:
+            self.context.error(
+                FILLED,
+                f"slot `{name.id}` is held twice",
+                name.span,
+                notes=((before, "first here"),),
+                help="leave one of the two out",
+            )
+        if inside == (node.where == "around"):
+            side = "inside" if inside else "outside"
+            self.context.error(
+                FILLED,
+                f"slot `{name.id}` lies {side} {self.target.text}, and role `{node.name.id}` "
+                f"{'around' if inside else 'in'} the seat",
+                name.span,
+                help="leave out `around seat`" if inside else "add `around seat` to the role",
+            )
+        repeated = None if node.index is None else node.index.id
+        if slot.index != repeated:
+            self.context.error(
+                FILLED,
+                f"slot `{name.id}` is {'' if slot.index else 'not '}repeated, and role "
+                f"`{node.name.id}` is {'' if repeated else 'not '}",
+                name.span,
+                help=f"write `role {node.name.id}{f'[{slot.index}]' if slot.index else ''} : …`",
+            )
+
+    def fits(self, node: ast.RoleDecl, name: ast.Name, slot: ir.Slot, rank: int | None) -> None:
+        if rank is not None and slot.shape is not None and len(slot.shape) != rank:
+            self.context.error(
+                HOLDS,
+                f"slot `{name.id}` has {len(slot.shape)} axes; here `{node.kind.id}` holds "
+                f"one of {rank}",
+                name.span,
+                help=f"`{node.kind.id}` is {ROLE_KINDS[node.kind.id].what}",
+            )
+
+    def told(
+        self, node: ast.RoleDecl, kind: RoleKind | None, tell: ast.TellsDecl
+    ) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+        axes = {v.name: v for v in self.target.structure.variants}
+        axis = axes.get(tell.axis.id)
+        if axis is None:
+            self.context.unknown("variant", tell.axis, axes)
+            return None
+        if kind is None:
+            return None
+        if not tell.arms:
+            facts = [(value, value) for value in axis.values if value in kind.facts]
+        else:
+            facts = [pair for pair in (self.arm(kind, axis, arm) for arm in tell.arms) if pair]
+        if not facts:
+            known = listing(tuple(kind.facts)) or "nothing"
+            self.context.error(
+                TELLS,
+                f"`{node.kind.id}` does not tell `{axis.name}`",
+                tell.axis.span,
+                help=f"what a {node.kind.id} tells: {known}; write `tells {axis.name} "
+                "{ FACT => VALUE }`",
+            )
+        return axis.name, tuple(facts)
+
+    def arm(self, kind: RoleKind, axis: ir.Variant, arm: ast.MatchArm) -> tuple[str, str] | None:
+        fact, value = arm.pattern, arm.value
+        if not isinstance(fact, ast.Name) or fact.id not in kind.facts:
+            if isinstance(fact, ast.Name):
+                self.context.unknown("fact", fact, kind.facts, code="FRT0207")
+            else:
+                message = "a fact is told by its name"
+                self.context.error(TELLS, message, fact.span, help=listing(tuple(kind.facts)))
+            return None
+        if not isinstance(value, ast.Name) or value.id not in axis.values:
+            self.context.error(
+                TELLS,
+                f"`{fact.id}` tells no value of variant `{axis.name}`",
+                value.span,
+                help=f"its values are {listing(axis.values)}",
+            )
+            return None
+        return fact.id, value.id
+
+    def given(self, node: ast.RoleDecl, kind: RoleKind | None) -> str | None:
+        if node.gives is None:
+            return None
+        params = [p.name for p in self.target.structure.params]
+        if node.gives.id not in params:
+            self.context.unknown("param", node.gives, params)
+            return None
+        if kind is not None and kind.number is None:
+            self.context.error(
+                TELLS,
+                f"`{node.kind.id}` has no number that `{node.gives.id}` could be set from",
+                node.gives.span,
+                help="norms give their eps",
+            )
+            return None
+        return node.gives.id
+
+    # ------------------------------------------------------------ points, ports, variants
+
+    def point(self, node: ast.RolePoint, roles: tuple[ir.Role, ...]) -> tuple[str, ir.RolePlace]:
+        seam = self.target.seam
+        known = [p.name for p in self.target.points] + list(seam.sources if seam else ())
+        if node.point.id not in known:
+            self.context.unknown("point", node.point, known)
+        return node.point.id, self.place(node.place, roles)
+
+    def place(self, node: ast.RolePlace, roles: tuple[ir.Role, ...]) -> ir.RolePlace:
+        role = None
+        if node.role is not None:
+            names = [r.name for r in roles]
+            role = node.role.id
+            if role not in names:
+                self.context.unknown("role", node.role, names)
+        return ir.RolePlace(node.kind, role, None if node.arg is None else node.arg.id)
+
+    def ports(
+        self, node: ast.DiscoverBoundary, roles: tuple[ir.Role, ...]
+    ) -> Iterable[tuple[str, ir.RolePlace]]:
+        structure = self.target.structure
+        around = node.where == "around"
+        if around != (self.target.seam is not None):
+            self.context.error(
+                WHERE,
+                f"the boundary of {self.target.text} lies "
+                f"{'around' if self.target.seam else 'at'} the seat's module",
+                node.span,
+                help="a seam is a part of its structure; a whole structure is its module",
+            )
+        named_once(self.context, "port", [name for name, _ in node.ports])
+        known = [p.name for p in (*structure.inputs, *structure.outputs)]
+        for name, place in node.ports:
+            if name.id not in known:
+                self.context.unknown("input or output", name, known)
+            yield name.id, self.place(place, roles)
+
+    def variants(self) -> Iterable[tuple[str, str]]:
+        nodes = [m for m in self.node.members if isinstance(m, ast.VariantSet)]
+        named_once(self.context, "variant", [m.axis for m in nodes])
+        axes = {v.name: v.values for v in self.target.structure.variants}
+        for node in nodes:
+            if node.axis.id not in axes:
+                self.context.unknown("variant", node.axis, axes)
+            elif not isinstance(node.value, ast.Name):
+                message = f"a pattern sets `{node.axis.id}` to one of its values"
+                help = f"its values are {listing(axes[node.axis.id])}"
+                self.context.error(TELLS, message, node.value.span, help=help)
+            elif node.value.id not in axes[node.axis.id]:
+                what = f"value of variant {node.axis.id}"
+                self.context.unknown(what, node.value, axes[node.axis.id])
+            else:
+                yield node.axis.id, node.value.id
+
+    # ------------------------------------------------------------ nothing left out
+
+    def whole(self, found: ir.Discover, boundary: ast.DiscoverBoundary | None) -> None:
+        """Slots without a role, points and ports without a place, variants nobody tells."""
+        at = self.node.seam.span if self.node.seam else self.node.span
+        outer = boundary is not None and found.around
+        wanted = self.target.structure.slots if outer else self.target.slots
+        fixed = dict(found.variants)
+        for slot in wanted:
+            impossible = _ruled_out(slot, fixed)
+            optional = slot.optional or impossible
+            if slot.name not in self.held and not optional and not self.dropped(slot.name):
+                self.context.error(
+                    FILLED,
+                    f"no role holds the slot `{slot.name}`",
+                    at,
+                    help=f"add `role NAME : linear ({slot.name})`, or the kind that it is",
+                )
+        placed = {name for name, _ in found.points}
+        for point in self.target.points:
+            if point.name in placed or _ruled_out(point, fixed) or point.kind != "statistic":
+                continue
+            self.context.error(
+                PLACES,
+                f"the pattern does not say where the point `{point.name}` lies",
+                at,
+                help=f"add `point {point.name} = input of ROLE`",
+            )
+        if boundary is not None:
+            self.ports_whole(found, boundary, fixed)
+        elif self.target.seam is None and not any(role.index for role in found.roles):
+            self.context.error(
+                PLACES,
+                "the pattern does not say where inputs and outputs lie",
+                at,
+                help="add `boundary at seat { x = input, y = output }`",
+            )
+        self.variants_told(found, at)
+
+    def ports_whole(
+        self, found: ir.Discover, boundary: ast.DiscoverBoundary, fixed: dict[str, str]
+    ) -> None:
+        structure = self.target.structure
+        given = {name for name, _ in found.ports}
+        for port in (*structure.inputs, *structure.outputs):
+            absent = port.optional or port.when is not None
+            if port.name not in given and not absent and not _ruled_out(port, fixed):
+                self.context.error(
+                    PLACES,
+                    f"the boundary does not say where `{port.name}` lies",
+                    boundary.span,
+                    help=f"add `{port.name} = input` or `{port.name} = output of ROLE`",
+                )
+
+    def variants_told(self, found: ir.Discover, at: Span) -> None:
+        """An axis that the seat's own module can't show has to be set or told."""
+        seam = self.target.seam
+        if seam is None:
+            return
+        known = {*dict(found.variants), *(axis for role in found.roles for axis, _ in role.tells)}
+        for role in found.roles:
+            for held in role.parameters:
+                known |= {t.axis for t in conditions(held.when) if isinstance(t, AxisIs)}
+        for axis in self.target.structure.variants:
+            if axis.name in (*seam.variants, *known) or axis.default is not None:
+                continue
+            self.context.error(
+                OPEN,
+                f"nothing tells variant `{axis.name}`: it lies outside {self.target.text}",
+                at,
+                help=f"set it: `variant {axis.name} = {axis.values[0]}`, or let a role around "
+                "the seat tell it",
+            )
+
+    def dropped(self, name: str) -> bool:
+        return name in self.context.dropped or self.context.misspelt("slot", name)
+
+
+def _ruled_out(item: ir.Slot | ir.Point | ir.Port, fixed: dict[str, str]) -> bool:
+    """Whether the variants that the pattern sets leave no place for an item."""
+    tests = [t for t in conditions(item.when) if isinstance(t, AxisIs) and t.axis in fixed]
+    return isinstance(item.when, AxisIs) and any(fixed[t.axis] not in t.values for t in tests)

@@ -1,0 +1,91 @@
+"""The members of a `discover` block: what a module looks like that a structure can sit on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frtspec.diag.source import Span
+from frtspec.syntax.ast.binding import VariantSet
+from frtspec.syntax.ast.expr import ErrorNode, MatchArm, Name
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSlot:
+    """``w_gate``, or ``chunks(w_up, w_gate)``: the slots that one parameter holds."""
+
+    name: Name
+    chunks: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TellsDecl:
+    """``tells activation { gelu_tanh => gelu, silu => silu }``; without arms each value
+    is told by its own name."""
+
+    axis: Name
+    arms: tuple[MatchArm, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RoleDecl:
+    """``role gate : linear (w_gate)``, ``role norm : rms_norm (w_norm) around seat …``.
+
+    ``where`` is ``at`` (the seat's own module), ``around`` (below the module around it)
+    or ``below``. Each ``called`` is one list of names, ``gives`` the param it sets.
+    """
+
+    name: Name
+    index: Name | None
+    kind: Name
+    slots: tuple[RoleSlot, ...]
+    where: str
+    called: tuple[tuple[Name, ...], ...]
+    tells: tuple[TellsDecl, ...]
+    gives: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RolePlace:
+    """``input of down``: a value at a role, or at the seat's module where ``role`` is None.
+
+    ``kind`` is ``input``, ``output`` or ``arg``; ``arg`` names a keyword.
+    """
+
+    kind: str
+    role: Name | None
+    arg: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RolePoint:
+    """``point act_after_mul = input of down``."""
+
+    point: Name
+    place: RolePlace
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoverBoundary:
+    """``boundary around seat { x = input of norm, y = output }``: where the structure's
+    full boundary lies, ``at`` the seat's module or ``around`` it."""
+
+    where: str
+    ports: tuple[tuple[Name, RolePlace], ...]
+    span: Span
+
+
+DiscoverMember = RoleDecl | RolePoint | VariantSet | DiscoverBoundary | ErrorNode
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoverDecl:
+    """``discover mlp { … }``: a pattern of the structure, or of one of its seams."""
+
+    seam: Name | None
+    members: tuple[DiscoverMember, ...]
+    span: Span
