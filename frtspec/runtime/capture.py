@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime.calls import Signature, row_count
+from frtspec.runtime.calls import Signature, first_tensor, row_count
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.guard import Band
 from frtspec.runtime.host import submodule
 from frtspec.runtime.recorders import Place, Recorder, input_count, place_text
 from frtspec.runtime.spec import Seat
@@ -67,17 +68,22 @@ class CaptureRecorder(Recorder):
     """Whole calls of the first samples. The nth tensor at each place belongs to call n."""
 
     def __init__(
-        self, seat: Seat, model: nn.Module, modules: Mapping[str, nn.Module], capture: Capture
+        self,
+        seat: Seat,
+        model: nn.Module,
+        modules: Mapping[str, nn.Module],
+        capture: Capture,
+        bands: Sequence[Band] = (),
     ) -> None:
+        """``bands``: calls with other row counts are not kept, and each band keeps its own."""
         super().__init__(seat)
-        self.modules, self.capture = modules, capture
+        self.modules, self.capture, self.bands = modules, capture, bands
         self.ports = {port: (submodule(model, at.path), at) for port, at in _ports(seat).items()}
         shapes = seat.structure.shapes
         self.by_rows = all(shapes[name][0].rows for name in seat.structure.inputs if name in shapes)
-        self.rounds: list[_Round] = []
+        self.rounds: dict[tuple[int, int, int], _Round] = {}
         self._sample = 0
-        self._first_round = 0
-        self._calls: dict[str, int] = {}
+        self._calls: dict[tuple[str, str, int], int] = {}
 
     def attach(self) -> None:
         first = next(iter(self.modules))
@@ -100,33 +106,50 @@ class CaptureRecorder(Recorder):
         self.after(module, returned)
 
     def _keep(self, side: str, name: str, value: Any) -> None:
-        call = self._calls.get(f"{side} {name}", 0)
-        self._calls[f"{side} {name}"] = call + 1
+        """Keep a tensor that passed, in the round of its call: sample, band, how many-th."""
+        band = self._band(value)
+        if band is None:
+            return
+        call = self._calls.get((side, name, band), 0)
+        self._calls[side, name, band] = call + 1
         if self._sample >= self.capture.samples or call >= self.capture.calls:
             return
-        while len(self.rounds) <= self._first_round + call:
-            self.rounds.append(_Round())
-        getattr(self.rounds[self._first_round + call], side)[name] = self._own(value)
+        held = self.rounds.setdefault((self._sample, band, call), _Round())
+        getattr(held, side)[name] = self._own(value, band)
 
-    def _own(self, value: Any) -> Any:
+    def _band(self, value: Any) -> int | None:
+        """The band that a call's rows lie in, as its place in the list; None: in none."""
+        rows = row_count(x) if (x := first_tensor(value)) is not None else 0
+        if not self.bands or not self.by_rows:
+            return 0
+        return next((k for k, band in enumerate(self.bands) if band.holds(rows)), None)
+
+    def _own(self, value: Any, band: int) -> Any:
         if isinstance(value, tuple | list):
-            return tuple(self._own(item) for item in value)
+            return tuple(self._own(item, band) for item in value)
         if not isinstance(value, Tensor):
             return value
         value = value.detach()
-        rows = row_count(value)
-        if self.by_rows and rows > self.capture.max_rows:
-            keep = torch.linspace(0, rows - 1, self.capture.max_rows, device=value.device)
+        rows, most = row_count(value), self._most(band)
+        if self.by_rows and rows > most:
+            keep = torch.linspace(0, rows - 1, most, device=value.device)
             return value.reshape(rows, -1)[keep.round().long()]
         return value.clone()
 
+    def _most(self, band: int) -> int:
+        """Rows to keep of a call: no more than asked for, and as many as the band needs."""
+        most = self.capture.max_rows
+        if not self.bands:
+            return most
+        mine = self.bands[band]
+        return max(most - most % mine.multiple, mine.least)
+
     def end_sample(self) -> None:
         self._sample += 1
-        self._first_round = len(self.rounds)
         self._calls.clear()
 
     def problem(self, samples: int) -> Refusal | None:
-        for held in self.rounds:
+        for held in self.rounds.values():
             missing = [
                 f"{port} ({place_text(place)})"
                 for port, (_, place) in self.ports.items()
@@ -144,15 +167,18 @@ class CaptureRecorder(Recorder):
     def captures(self) -> list[SeatCapture]:
         inputs = self.seat.boundary.inputs if self.seat.boundary else {}
         found = []
-        for held in self.rounds:
+        for held in self.rounds.values():
             if held.returned.keys() != self.modules.keys():
+                continue
+            given = held.given[next(iter(self.modules))]
+            if self.bands and not any(b.holds(row_count(given[0])) for b in self.bands):
                 continue
             returned = tuple(held.returned[path] for path in self.modules)
             found.append(
                 SeatCapture(
                     {port: held.ports[port] for port in self.ports if port in inputs},
                     {port: held.ports[port] for port in self.ports if port not in inputs},
-                    held.given[next(iter(self.modules))],
+                    given,
                     returned if self.seat.siblings is not None else returned[0],
                 )
             )

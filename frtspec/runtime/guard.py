@@ -33,6 +33,11 @@ class Band:
             and (self.multiple == 1 or rows % self.multiple == 0)
         )
 
+    @property
+    def least(self) -> int:
+        """The smallest row count that the band holds."""
+        return -(-self.lo // self.multiple) * self.multiple
+
     def __str__(self) -> str:
         end = "" if self.hi is None else f"={self.hi}"
         step = f" in steps of {self.multiple}" if self.multiple > 1 else ""

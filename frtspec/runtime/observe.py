@@ -1,9 +1,8 @@
 """Running the host and looking: statistics, calls, and a few whole samples.
 
 Hooks go onto the host's modules for the length of one ``observe`` and come off in
-every case. Statistics reduce on two levels: the largest value over every call
-inside a sample, then a percentile across samples. Only one number per point and
-sample is kept, so a stream of any length fits.
+every case. Statistics reduce on two levels: over every call inside a sample, then
+across samples (``statistics``). What is kept is bounded, so a stream of any length fits.
 """
 
 from __future__ import annotations
@@ -17,10 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from frtspec.runtime import notes
 from frtspec.runtime.capture import Capture, CaptureRecorder, SeatCapture
 from frtspec.runtime.eligible import check_free
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.guard import Band
 from frtspec.runtime.host import seat_modules, submodule
+from frtspec.runtime.notes import Note
 from frtspec.runtime.recorders import (
     CallForm,
     CallRecorder,
@@ -29,26 +31,12 @@ from frtspec.runtime.recorders import (
     SiblingRecorder,
 )
 from frtspec.runtime.spec import Seat, Stat
+from frtspec.runtime.statistics import Amax, Collector, Histogram
 
-__all__ = ["CallForm", "Capture", "Note", "Observation", "SeatCapture", "observe", "percentile_of"]
+__all__ = ["CallForm", "Capture", "Note", "Observation", "SeatCapture", "observe"]
 
-DISPERSION = 4.0
-"""A point whose largest sample is this many times its median gets a note."""
-
-CLIPPING = 1.01
-"""A point whose largest sample is this many times its reduced value gets a note."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something worth telling about a point that is no refusal."""
-
-    seat: str
-    point: str
-    kind: str
-    value: float
-    text: str
-
+Requests = Mapping[str, Sequence[Stat]]
+"""Point -> the statistics wanted there."""
 
 @dataclass
 class Observation:
@@ -70,38 +58,98 @@ class Observation:
     _captures: dict[str, CaptureRecorder] = field(default_factory=dict)
 
     def amax(self, seat: str, point: str) -> float:
-        """The per-tensor statistic of a point, reduced over samples."""
-        return float(self.statistic(seat, point).max())
+        """The largest magnitude of a point, reduced over samples."""
+        return float(self.amax_of(seat, point).max())
 
-    def statistic(self, seat: str, point: str) -> Tensor:
-        """The statistic of a point, reduced over samples: float64, [1] or [channels].
+    def amax_of(self, seat: str, point: str, per: str = "tensor") -> Tensor:
+        """The amax of a point per tensor [1] or per channel [C], reduced over samples:
+        float64. What was measured per channel or block gives the tensor's as well.
 
-        Raises Refusal ``calibration.not_measured`` for a point that nothing asked for.
+        Raises Refusal ``calibration.not_measured`` where no statistic gives it.
         """
-        if (seat, point) not in self._points:
-            raise Refusal(
-                "calibration.not_measured",
-                f"point {point} was not measured; measured: {', '.join(self.points(seat)) or 'none'}",
-                fix="the scheme must ask for every point that the impl scales by",
-                seat=seat,
-            )
-        return percentile_of(self._points[seat, point].samples, self.percentile)
+        stats = self.stats(seat, point)
+        exact = next((s for s in stats if s.stat == "amax" and s.per == per), None)
+        if exact is not None:
+            return self.statistic(seat, point, exact)
+        found = next((s for s in stats if s.stat == "amax"), None)
+        if per != "tensor" or found is None:
+            raise self._not_measured(seat, point, f"amax per {per}")
+        collected = self._points[seat, point].collectors[found]
+        assert isinstance(collected, Amax)
+        return collected.overall(self.percentile)
+
+    def statistic(self, seat: str, point: str, stat: Stat | None = None) -> Tensor:
+        """A statistic of a point, over all samples: float64, on the CPU. Per tensor [1],
+        per channel [C], per block [blocks], a histogram [bins].
+
+        stat   which, where several are measured there; None: the only one
+
+        Raises Refusal ``calibration.not_measured`` for what nothing asked for.
+        """
+        return self.collector(seat, point, stat).value(self.percentile)
+
+    def collector(self, seat: str, point: str, stat: Stat | None = None) -> Collector:
+        """What collected a statistic; arguments and errors are those of ``statistic``."""
+        stats = self.stats(seat, point)
+        if stat is None and len(stats) == 1:
+            (stat,) = stats
+        if stat not in stats:
+            raise self._not_measured(seat, point, str(stat or "one statistic"))
+        return self._points[seat, point].collectors[stat]
+
+    def stats(self, seat: str, point: str) -> tuple[Stat, ...]:
+        """The statistics that were measured at a point."""
+        recorder = self._points.get((seat, point))
+        return tuple(recorder.collectors) if recorder is not None else ()
+
+    def _not_measured(self, seat: str, point: str, what: str) -> Refusal:
+        measured = [f"{p}: {stat}" for p in self.points(seat) for stat in self.stats(seat, p)]
+        return Refusal(
+            "calibration.not_measured",
+            f"{what} of point {point} was not measured; measured: {', '.join(measured) or 'none'}",
+            fix="the scheme must ask for what the impl needs at each point",
+            seat=seat,
+        )
 
     def per_sample(self, seat: str, point: str) -> tuple[float, ...]:
-        """The largest magnitude of each sample, in order."""
-        return tuple(float(sample.max()) for sample in self._points[seat, point].samples)
+        """The largest magnitude of each sample that reached the point, in order; empty
+        where no statistic keeps it."""
+        for found in self._points[seat, point].collectors.values():
+            if isinstance(found, Amax | Histogram):
+                return tuple(found.largest)
+        return ()
+
+    def samples_of(self, seat: str, point: str) -> int:
+        """How many samples the statistics of a point rest on."""
+        return self._points[seat, point].samples
 
     def points(self, seat: str) -> tuple[str, ...]:
         """The points of a seat that were measured."""
         return tuple(point for name, point in self._points if name == seat)
 
+    def observed(self, seat: str) -> bool:
+        """Whether the seat's places were there, so that it was watched at all."""
+        return seat in self._calls
+
     def calls(self, seat: str) -> int:
         """How often the seat's module ran (for siblings: the first of them)."""
         return self._calls[seat].calls
 
+    def calls_per_sample(self, seat: str) -> tuple[int, ...]:
+        """``calls``, sample by sample."""
+        return tuple(self._calls[seat].per_sample)
+
+    def hits(self, seat: str, point: str) -> tuple[int, ...]:
+        """How often a measured point was reached, sample by sample."""
+        return tuple(self._points[seat, point].hits)
+
     def rows(self, seat: str) -> tuple[int, ...]:
         """The row counts seen, ascending."""
         return tuple(sorted(self._calls[seat].rows))
+
+    def calls_by_rows(self, seat: str) -> dict[int, int]:
+        """Row count -> calls with it, ascending (for siblings: the first of them)."""
+        return dict(sorted(self._calls[seat].rows.items()))
 
     def form(self, seat: str) -> CallForm:
         """How the seat's module was called. Only for seats that ran."""
@@ -116,9 +164,10 @@ class Observation:
 def observe(
     model: nn.Module,
     seats: Sequence[Seat],
-    requests: Mapping[str, Mapping[str, Stat]],
+    requests: Mapping[str, Requests],
     thunks: Iterable[Callable[[], Any]],
     *,
+    bands: Mapping[str, Sequence[Band]] | None = None,
     percentile: float = 99.9,
     max_samples: int | None = None,
     capture: Capture | None = None,
@@ -126,8 +175,8 @@ def observe(
 ) -> Observation:
     """Run each thunk once and record what ``requests`` ask of the seats' points.
 
-    requests       seat name -> point -> what to measure there; a ``Stat`` without a
-                   statistic asks for nothing
+    requests       seat name -> point -> what to measure there
+    bands          seat name -> the row counts that matter there; none: all do
     percentile     across samples, 0 < p <= 100, interpolated as numpy does
     max_samples    at most this many thunks are pulled from the stream
     capture        keep whole calls of the first samples (boundary and seat)
@@ -138,7 +187,7 @@ def observe(
     """
     _check_options(percentile, max_samples)
     seen = Observation(percentile)
-    recorders = _recorders(model, seats, requests, capture, seen)
+    recorders = _recorders(model, seats, requests, bands or {}, capture, seen)
     with _hooked(recorders), torch.no_grad():
         for thunk in islice(thunks, max_samples):
             output = thunk()
@@ -158,6 +207,17 @@ def observe(
             seen.refusals.setdefault(recorder.seat.name, problem)
     _judge_statistics(seen)
     return seen
+
+
+def _judge_statistics(seen: Observation) -> None:
+    for name, point in seen._points:
+        if name in seen.refusals:
+            continue
+        problem = notes.no_signal(seen, name, point)
+        if problem is not None:
+            seen.refusals[name] = problem
+            continue
+        seen.notes += notes.worth_telling(seen, name, point)
 
 
 @contextmanager
@@ -196,7 +256,8 @@ def _check_options(percentile: float, max_samples: int | None) -> None:
 def _recorders(
     model: nn.Module,
     seats: Sequence[Seat],
-    requests: Mapping[str, Mapping[str, Stat]],
+    requests: Mapping[str, Requests],
+    bands: Mapping[str, Sequence[Band]],
     capture: Capture | None,
     seen: Observation,
 ) -> list[Recorder]:
@@ -204,7 +265,8 @@ def _recorders(
     found: list[Recorder] = []
     for seat in seats:
         try:
-            mine = _recorders_of(model, seat, requests.get(seat.name, {}), capture)
+            asked = requests.get(seat.name, {})
+            mine = _recorders_of(model, seat, asked, bands.get(seat.name, ()), capture)
         except Refusal as refusal:
             refusal.seat = refusal.seat or seat.name
             seen.refusals[seat.name] = refusal
@@ -221,16 +283,18 @@ def _recorders(
 
 
 def _recorders_of(
-    model: nn.Module, seat: Seat, stats: Mapping[str, Stat], capture: Capture | None
+    model: nn.Module,
+    seat: Seat,
+    requests: Requests,
+    bands: Sequence[Band],
+    capture: Capture | None,
 ) -> list[Recorder]:
     modules = seat_modules(model, seat)
     check_free(seat, modules)
     mine: list[Recorder] = [CallRecorder(seat, modules)]
     if seat.siblings is not None:
         mine.append(SiblingRecorder(seat, modules))
-    for point, stat in stats.items():
-        if stat.stat is None:
-            continue
+    for point, stats in requests.items():
         place = seat.points.get(point)
         if place is None:
             raise Refusal(
@@ -239,72 +303,23 @@ def _recorders_of(
                 fix=f"add `point {point} = …` to the seat in the binding",
                 seat=seat.name,
             )
-        mine.append(PointRecorder(seat, point, stat, submodule(model, place.path), place))
+        module = submodule(model, place.path)
+        mine.append(PointRecorder(seat, point, stats, module, place, bands))
     if capture is not None:
-        mine.append(CaptureRecorder(seat, model, modules, capture))
+        mine.append(CaptureRecorder(seat, model, modules, capture, bands))
     return mine
 
 
 def _end_sample(recorders: Sequence[Recorder]) -> None:
     """Close the sample: one transfer for each device, whatever the number of points."""
-    by_device: dict[torch.device, list[tuple[PointRecorder, Tensor]]] = {}
+    by_device: dict[torch.device, list[tuple[PointRecorder, Collector, Tensor]]] = {}
     for recorder in recorders:
         recorder.end_sample()
-        if isinstance(recorder, PointRecorder) and recorder.running is not None:
-            pair = recorder, recorder.running
-            by_device.setdefault(recorder.running.device, []).append(pair)
-            recorder.running = None
+        if isinstance(recorder, PointRecorder):
+            for into, row in recorder.close_sample():
+                by_device.setdefault(row.device, []).append((recorder, into, row))
     for group in by_device.values():
-        values = torch.cat([running for _, running in group]).double().cpu()
-        widths = [running.numel() for _, running in group]
-        for (recorder, _), value in zip(group, torch.split(values, widths), strict=True):
-            recorder.samples.append(value)
-
-
-def percentile_of(samples: Sequence[Tensor], percentile: float) -> Tensor:
-    """The percentile across samples, position by position, interpolated as numpy does."""
-    ordered = torch.stack(list(samples)).sort(dim=0).values
-    place = (len(samples) - 1) * percentile / 100
-    low = int(place)
-    high = min(low + 1, len(samples) - 1)
-    return torch.lerp(ordered[low], ordered[high], place - low)
-
-
-def _judge_statistics(seen: Observation) -> None:
-    for name, point in seen._points:
-        if name in seen.refusals:
-            continue
-        problem = _no_signal(seen, name, point)
-        if problem is not None:
-            seen.refusals[name] = problem
-            continue
-        seen.notes += _notes(seen, name, point)
-
-
-def _no_signal(seen: Observation, seat: str, point: str) -> Refusal | None:
-    if bool((seen.statistic(seat, point) > 0).all()):
-        return None
-    return Refusal(
-        "calibration.zero",
-        f"point {point} is all zero over {seen.samples} samples: no signal to scale by",
-        fix="calibrate on real traffic that exercises this part of the host",
-        seat=seat,
-    )
-
-
-def _notes(seen: Observation, seat: str, point: str) -> list[Note]:
-    values = sorted(seen.per_sample(seat, point))
-    largest, median = values[-1], values[len(values) // 2]
-    found: list[Note] = []
-    if median > 0 and largest / median > DISPERSION:
-        ratio = largest / median
-        text = f"the largest sample ({largest:.4g}) is {ratio:.1f} times the median ({median:.4g})"
-        found.append(Note(seat, point, "dispersion", ratio, text))
-    reduced = seen.amax(seat, point)
-    if largest > CLIPPING * reduced:
-        text = (
-            f"percentile {seen.percentile:g} keeps {reduced:.4g} of a largest {largest:.4g}: "
-            f"values above it saturate"
-        )
-        found.append(Note(seat, point, "clipped", largest / reduced, text))
-    return found
+        values = torch.cat([row.double() for _, _, row in group]).cpu()
+        widths = [row.numel() for _, _, row in group]
+        for (recorder, into, row), value in zip(group, torch.split(values, widths), strict=True):
+            recorder.keep(into, value.to(row.dtype).clone())

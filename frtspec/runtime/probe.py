@@ -137,7 +137,7 @@ def _row_count(band: Band, seen: tuple[int, ...]) -> int:
     fitting = [rows for rows in usable if band.holds(rows)]
     if fitting:
         return max(fitting)
-    return -(-band.lo // band.multiple) * band.multiple
+    return band.least
 
 
 def _repeat(rows: Tensor, count: int) -> Tensor:

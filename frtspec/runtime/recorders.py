@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,9 @@ from frtspec.runtime.calls import (
     version_of,
 )
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.guard import Band
 from frtspec.runtime.spec import InputOf, OutputOf, Seat, Stat
+from frtspec.runtime.statistics import Collector, collector
 
 Place = InputOf | OutputOf
 SeeInput = Callable[[tuple[Any, ...], dict[str, Any]], None]
@@ -122,7 +124,8 @@ class CallRecorder(Recorder):
         super().__init__(seat)
         self.modules = modules
         self.counts = dict.fromkeys(modules, 0)
-        self.rows: set[int] = set()
+        self.per_sample: list[int] = []
+        self.rows: dict[int, int] = {}
         self.out_dtypes: dict[Context, torch.dtype] = {}
         self.devices: set[torch.device] = set()
         self.widths: set[tuple[int, ...]] = set()
@@ -150,6 +153,7 @@ class CallRecorder(Recorder):
 
     def _watch(self, path: str, module: nn.Module) -> None:
         sig, count = Signature.of(module), input_count(self.seat)
+        first = next(iter(self.modules))
 
         def see(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
             self.counts[path] += 1
@@ -160,12 +164,16 @@ class CallRecorder(Recorder):
             tensors = [x for x in inputs if isinstance(x, Tensor) and x.dim()]
             if tensors and y is not None:
                 x = tensors[0]
-                self.rows.add(row_count(x))
+                if path == first:
+                    self.rows[row_count(x)] = self.rows.get(row_count(x), 0) + 1
                 self.widths.add(tuple(item.shape[-1] for item in tensors))
                 self.devices.add(x.device)
                 self.out_dtypes[Context(x.dtype, autocast_dtype(x.device.type))] = y.dtype
 
         self.after(module, see)
+
+    def end_sample(self) -> None:
+        self.per_sample.append(self.calls - sum(self.per_sample))
 
     def problem(self, samples: int) -> Refusal | None:
         idle = [path for path, count in self.counts.items() if count == 0]
@@ -185,47 +193,76 @@ class CallRecorder(Recorder):
 
 
 class PointRecorder(Recorder):
-    """The statistic of one point: the largest magnitude over every call of a sample.
+    """The statistics of one point, over every call of a sample and every sample.
 
-    ``running`` is this sample's, on its device; ``samples`` the closed ones, on the CPU.
+    ``bands``: only calls with such row counts count; empty: all do. ``hits`` and
+    ``outside`` count the calls of each sample inside and outside them; ``broken`` holds
+    for each sample with a NaN or an Inf what it holds.
     """
 
-    def __init__(self, seat: Seat, point: str, stat: Stat, module: nn.Module, place: Place) -> None:
+    def __init__(
+        self,
+        seat: Seat,
+        point: str,
+        stats: Sequence[Stat],
+        module: nn.Module,
+        place: Place,
+        bands: Sequence[Band] = (),
+    ) -> None:
         super().__init__(seat)
-        if stat.stat != "amax" or stat.per not in ("tensor", "channel"):
+        self.point, self.module, self.place, self.bands = point, module, place, bands
+        self.collectors = {stat: self._collector(stat) for stat in stats}
+        self.hits: list[int] = []
+        self.outside: list[int] = []
+        self.broken: dict[int, set[str]] = {}
+        self._hits = self._outside = 0
+
+    def _collector(self, stat: Stat) -> Collector:
+        found = collector(stat)
+        if found is None:
             raise Refusal(
                 "calibration.statistic",
-                f"point {point}: no collector for {stat.stat} per {stat.per}",
-                fix="use amax, per tensor or per channel",
-                seat=seat.name,
+                f"point {self.point}: no collector for {stat}",
+                fix="use amax per tensor, channel or block, second_moment per channel, or "
+                "histogram per tensor",
+                seat=self.seat.name,
             )
-        self.point, self.module, self.place = point, module, place
-        self.per_channel = stat.per == "channel"
-        self.running: Tensor | None = None
-        self.samples: list[Tensor] = []
-        self.hits: list[int] = []
-        self._hits = 0
+        return found
+
+    @property
+    def samples(self) -> int:
+        """Samples that the statistics rest on."""
+        return sum(hits > 0 for hits in self.hits)
 
     def attach(self) -> None:
         self.at(self.module, self.place, self._see)
 
     def _see(self, value: Tensor) -> None:
-        magnitude = value.abs()
-        if self.per_channel:
-            found = magnitude.reshape(-1, value.shape[-1]).amax(0).float()
-        else:
-            found = magnitude.amax().float().reshape(1)
-        self.running = found if self.running is None else torch.maximum(self.running, found)
+        if self.bands and not any(band.holds(row_count(value)) for band in self.bands):
+            self._outside += 1
+            return
         self._hits += 1
+        for each in self.collectors.values():
+            each.see(value)
 
-    def end_sample(self) -> None:
+    def close_sample(self) -> list[tuple[Collector, Tensor]]:
+        """What the sample leaves for each collector, still on its device."""
         self.hits.append(self._hits)
-        self._hits = 0
+        self.outside.append(self._outside)
+        self._hits = self._outside = 0
+        left = [(each, each.close()) for each in self.collectors.values()]
+        return [(each, row) for each, row in left if row is not None]
+
+    def keep(self, into: Collector, row: Tensor) -> None:
+        """A closed sample's row, on the CPU."""
+        kinds = {"NaN": row.isnan(), "Inf": row.isinf()}
+        bad = {name for name, found in kinds.items() if bool(found.any())}
+        if bad:
+            self.broken.setdefault(len(self.hits) - 1, set()).update(bad)
+        into.add(row)
 
     def problem(self, samples: int) -> Refusal | None:
-        missed = [position for position, hits in enumerate(self.hits) if hits == 0]
-        if not missed:
-            return self._not_finite()
+        missed = [k for k, hits in enumerate(self.hits) if not hits and not self.outside[k]]
         where = f"point {self.point} ({place_text(self.place)})"
         if len(missed) == samples:
             return Refusal(
@@ -234,25 +271,33 @@ class PointRecorder(Recorder):
                 fix="check the place in the binding: the host may not call that module",
                 seat=self.seat.name,
             )
-        return Refusal(
-            "calibration.uneven",
-            f"{where} was reached in {samples - len(missed)} of {samples} samples; "
-            f"missed in samples {', '.join(map(str, missed))}",
-            fix="calibrate on samples that all take this path through the host",
-            seat=self.seat.name,
-        )
+        if missed:
+            return Refusal(
+                "calibration.uneven",
+                f"{where} was reached in {samples - len(missed)} of {samples} samples; "
+                f"missed in samples {', '.join(map(str, missed))}",
+                fix="calibrate on samples that all take this path through the host",
+                seat=self.seat.name,
+            )
+        if not any(self.hits):
+            return Refusal(
+                "calibration.rows",
+                f"{where} was reached only with row counts outside "
+                f"{' and '.join(map(str, self.bands))}",
+                fix="calibrate on traffic with the row counts that the impl is for",
+                seat=self.seat.name,
+            )
+        return self._not_finite()
 
     def _not_finite(self) -> Refusal | None:
-        bad = [k for k, sample in enumerate(self.samples) if not bool(sample.isfinite().all())]
-        if not bad:
+        if not self.broken:
             return None
-        nan = any(bool(self.samples[k].isnan().any()) for k in bad)
-        inf = any(bool(self.samples[k].isinf().any()) for k in bad)
-        kinds = " and ".join(name for name, found in (("NaN", nan), ("Inf", inf)) if found)
+        found = set().union(*self.broken.values())
+        kinds = " and ".join(name for name in ("NaN", "Inf") if name in found)
         return Refusal(
             "calibration.not_finite",
             f"point {self.point} ({place_text(self.place)}) holds {kinds} "
-            f"in samples {', '.join(map(str, bad))}",
+            f"in samples {', '.join(map(str, sorted(self.broken)))}",
             fix="find out why the untouched host computes it; no scale can be made of it",
             seat=self.seat.name,
         )

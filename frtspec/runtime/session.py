@@ -105,7 +105,7 @@ class Session:
         return [record for record in self.records if record.open]
 
     def route(self, seat: Seat) -> Route:
-        return self.scheme.route(seat.structure.name, seat.seam)
+        return self.scheme.route(seat.structure.name, seat.seam, seat.structure.version)
 
     def _select(self) -> None:
         """Settles the seats that were not asked for, or that their binding or scheme keeps."""
@@ -145,7 +145,7 @@ class Session:
         """Measures the scheme's statistics, and with ``judge`` what the gates run on."""
         records = self.open_records()
         seats = [record.seat for record in records]
-        requests = {seat.name: self.route(seat).stats for seat in seats}
+        requests = {seat.name: self.route(seat).measured() for seat in seats}
         capture = self._capture(seats) if judge else None
         apart = self.held_out if judge else None
         self.calibrated = observe.observe(

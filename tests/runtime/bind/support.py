@@ -24,7 +24,7 @@ def watch(
 ) -> Observation:
     """Observe what a scheme asks of the seats, on token batches."""
     chosen = tiny_seats(model) if seats is None else seats
-    requests = {s.name: scheme.route(s.structure.name, s.seam).stats for s in chosen}
+    requests = {s.name: scheme.route(s.structure.name, s.seam).measured() for s in chosen}
     thunks = [lambda batch=batch: model(batch) for batch in batches or token_batches()]
     return observe(model, chosen, requests, thunks, **({"capture": Capture()} | options))
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.observe import Capture, observe, percentile_of
+from frtspec.runtime.observe import Capture, observe
 from frtspec.runtime.spec import Boundary, InputOf, OutputOf, Seat, Stat
+from frtspec.runtime.statistics import percentile_of
 from tests.runtime.bind.support import watch
 from tests.runtime.hosts_small import (
     TinyDecoder,
@@ -26,7 +27,7 @@ from tests.runtime.hosts_small import (
     token_batches,
 )
 
-AMAX = {"x_after_norm": Stat("amax"), "act_after_mul": Stat("amax")}
+AMAX = {"x_after_norm": (Stat("amax"),), "act_after_mul": (Stat("amax"),)}
 
 
 def only_ffn(model: nn.Module) -> Seat:
@@ -69,7 +70,7 @@ def test_amax_of_each_sample_is_the_largest_over_its_calls() -> None:
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.floats(0.001, 100))
 def test_percentile_is_numpys(values: list[float], percentile: float) -> None:
-    samples = [torch.tensor([v], dtype=torch.float64) for v in values]
+    samples = torch.tensor(values, dtype=torch.float64).reshape(-1, 1)
     expected = float(np.percentile(np.array(values), percentile))
     assert float(percentile_of(samples, percentile)) == pytest.approx(expected, rel=1e-12)
 
@@ -86,7 +87,7 @@ def test_percentile_reduces_across_samples_not_inside() -> None:
 def test_per_channel_statistics_keep_the_channels() -> None:
     model, batches = tiny_decoder(), token_batches(2)
     seat = only_ffn(model)
-    wanted = {seat.name: {"x_after_norm": Stat("amax", "channel")}}
+    wanted = {seat.name: {"x_after_norm": (Stat("amax", "channel"),)}}
     thunks = [lambda b=batch: model(b) for batch in batches]
     seen = observe(model, [seat], wanted, thunks, percentile=100.0)
     truth = inputs_of(model, "layers.0.mlp", batches)
@@ -339,7 +340,7 @@ def test_a_point_without_a_place_and_an_unknown_statistic_are_refused() -> None:
     seat = replace(only_ffn(model), points={"x_after_norm": InputOf("layers.0.mlp")})
     assert refusal(model, seat).code == "calibration.no_place"
     thunks = [lambda: model(token_batches(1)[0])]
-    wanted = {"ffn[0]": {"x_after_norm": Stat("second_moment", "channel")}}
+    wanted = {"ffn[0]": {"x_after_norm": (Stat("second_moment", "row"),)}}
     seen = observe(model, [only_ffn(model)], wanted, thunks)
     assert seen.refusals["ffn[0]"].code == "calibration.statistic"
 

@@ -17,7 +17,7 @@ from frtspec.runtime.reference import SeatReference
 from frtspec.runtime.spec import Bound, Boundary, Stat, Weight
 from tests.runtime import hosts_small as small
 
-AMAX = Stat("amax", "tensor")
+AMAX = (Stat("amax", "tensor"),)
 
 
 def capture_of(model, seat, batches=None, percentile=100.0):
