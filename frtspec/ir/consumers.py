@@ -148,7 +148,9 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "RungDecl": dict.fromkeys(("kind", "package", "version", "members"), f"{IMPL}: the ladder"),
     "BandDecl": dict.fromkeys(("dim", "range", "rungs", "otherwise_host"), f"{IMPL}: the bands"),
     # schemes
-    "StatRequest": dict.fromkeys(("point", "stat", "granularity"), f"{SCHEME}: what is measured"),
+    "StatRequest": dict.fromkeys(
+        ("point", "stat", "args", "granularity"), f"{SCHEME}: what is measured"
+    ),
     "AtDecl": {
         "target": SCHEME,
         "stats": SCHEME,

@@ -74,9 +74,13 @@ class ImplBuilder(StructureBuilder):
     # ------------------------------------------------------------ schemes
 
     def stat(self, tree: Node) -> ast.StatRequest:
-        point, stat, granularity = tree.children
+        point, stat, args, granularity = tree.children
         return ast.StatRequest(
-            self.name(point), self.name(stat), self.maybe(granularity), self.span(tree)
+            self.name(point),
+            self.name(stat),
+            self.maybe_args(args),
+            self.maybe(granularity),
+            self.span(tree),
         )
 
     def at_keep(self, tree: Node) -> ast.AtDecl:

@@ -104,10 +104,12 @@ class BandDecl:
 
 @dataclass(frozen=True, slots=True)
 class StatRequest:
-    """``x_after_norm: amax per tensor``; ``stat`` is ``none`` for a dynamic point."""
+    """``x_after_norm: amax per tensor``, ``x: histogram(bins = 2048) per tensor``; ``stat``
+    is ``none`` for a point that is quantised at each call."""
 
     point: Name
     stat: Name
+    args: tuple[Arg, ...]
     granularity: Granularity | None
     span: Span
 
