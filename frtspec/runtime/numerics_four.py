@@ -31,8 +31,10 @@ E4M3 = torch.float8_e4m3fn
 E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Magnitude of each code 0 to 7; bit 3 is the sign."""
 
-_BELOW_A_TIE = (0.75, 1.75, 3.5)
-"""Middles between two magnitudes whose upper one has the even code: they round up."""
+_BELOW = 1 - 2.0**-24
+_MIDDLES = (0.25, 0.75 * _BELOW, 1.25, 1.75 * _BELOW, 2.5, 3.5 * _BELOW, 5.0)
+"""The last magnitude that each code but 7 rounds from: the middle to the next one, or the
+float32 just below it where the next code is the even one and gets the tie."""
 
 
 def pack_pairs(codes: Tensor) -> Tensor:
@@ -81,11 +83,8 @@ def to_e2m1(x: Tensor) -> Tensor:
 
     The format has no NaN: one becomes the largest code, under a block scale that is NaN.
     """
-    middles = [(a + b) / 2 for a, b in zip(E2M1, E2M1[1:], strict=False)]
-    bounds = torch.tensor(middles, device=x.device)
-    up = torch.tensor([middle in _BELOW_A_TIE for middle in middles], device=x.device)
-    bounds = torch.where(up, torch.nextafter(bounds, torch.zeros_like(bounds)), bounds)
-    codes = torch.bucketize(x.float().abs(), bounds).to(torch.uint8)
+    codes = torch.bucketize(x.float().abs(), torch.tensor(_MIDDLES, device=x.device))
+    codes = codes.to(torch.uint8)
     return codes | (torch.signbit(x).to(torch.uint8) << 3)
 
 

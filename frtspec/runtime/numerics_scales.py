@@ -55,14 +55,15 @@ def group_amax(x: Tensor, size: int) -> Tensor:
 
     Raises ValueError where K is not a multiple of ``size``: nothing is padded.
     """
-    return x.float().abs().unflatten(-1, (whole(x.shape[-1], size), size)).amax(-1)
+    groups = (*x.shape[:-1], whole(x.shape[-1], size), size)
+    return x.float().abs().reshape(groups).amax(-1)
 
 
 def tile_amax(x: Tensor, size: int) -> Tensor:
     """The largest magnitude of each tile of ``size`` rows and columns: [..., N / size,
     K / size]. Raises ValueError where a side is not a multiple of ``size``."""
     down, along = whole(x.shape[-2], size), whole(x.shape[-1], size)
-    tiles = x.float().abs().unflatten(-1, (along, size)).unflatten(-3, (down, size))
+    tiles = x.float().abs().reshape(*x.shape[:-2], down, size, along, size)
     return tiles.amax((-3, -1))
 
 
