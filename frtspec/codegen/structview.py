@@ -10,6 +10,7 @@ from frtspec.codegen import dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.imports import import_lines
 from frtspec.codegen.names import structure_module
+from frtspec.codegen.patternsrc import names_used, pattern_rows
 from frtspec.codegen.pysrc import call, pyrepr, text_literal, told_lines, wrapped
 from frtspec.codegen.refsrc import Function, References, shaped
 from frtspec.codegen.unsupported import Unsupported
@@ -35,6 +36,7 @@ class StructureView:
     variants: tuple[str, ...]
     functions: tuple[Function, ...]
     seams: tuple[str, ...]
+    patterns: tuple[str, ...]
     fields: tuple[str, ...]
 
 
@@ -51,13 +53,14 @@ def structure_view(structure: Structure) -> StructureView:
     if symbols:
         names.functions.add("dims")
     seams = tuple(_seam_row(seam, references) for seam in structure.seams)
+    patterns = pattern_rows(structure)
     return StructureView(
         name=structure.name,
         version=structure.version,
         path=structure.origin.path,
         doc=tuple(told_lines(structure.doc, structure.evidence)),
         summary=tuple(_summary(structure, references)),
-        imports=tuple(_imports(functions, [*seams, *fields], names)),
+        imports=tuple(_imports(functions, [*seams, *fields, *patterns], names)),
         source_digest=structure.origin.source_digest,
         contract_digest=structure.origin.contract_digest,
         dims=dims_line(symbols),
@@ -65,6 +68,7 @@ def structure_view(structure: Structure) -> StructureView:
         variants=tuple(f"{pyrepr(v.name)}: {pyrepr(v.values)}" for v in structure.variants),
         functions=tuple(functions),
         seams=seams,
+        patterns=patterns,
         fields=tuple(fields),
     )
 
@@ -176,6 +180,7 @@ def _imports(functions: Sequence[Function], facts: Sequence[str], names: DimName
     runtime = {"StructureSpec", "check_abi", "ops"}
     text = "\n".join(facts)
     runtime |= {name for name in ("Bound", "SeamSpec") if re.search(rf"\b{name}\(", text)}
+    runtime |= names_used(tuple(facts))
     return import_lines(code, names.functions, runtime)
 
 
@@ -208,6 +213,8 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
         fields.append(f"parts={pyrepr(tuple(part.name for part in structure.parts))}")
     if references.sizes:
         fields.append(f"sizes={pyrepr(references.sizes)}")
+    if structure.discover:
+        fields.append("discover=DISCOVER")
     if structure.status.name == "imported":
         fields.append(f"imported={text_literal(structure.status.reason or 'not verified')}")
     return fields

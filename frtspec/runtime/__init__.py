@@ -16,6 +16,7 @@ from frtspec.runtime.host import exact_div, first, get
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.latency import Latency
 from frtspec.runtime.ledger import FallbackWarning, Ledger
+from frtspec.runtime.patterns import Held, Pattern, Role, RoleAt
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord, UnitRecord
 from frtspec.runtime.spec import (
@@ -23,6 +24,7 @@ from frtspec.runtime.spec import (
     BandSpec,
     Bound,
     Boundary,
+    Chain,
     Expect,
     HostBinding,
     ImplSpec,
@@ -30,15 +32,20 @@ from frtspec.runtime.spec import (
     OutputOf,
     Refused,
     Route,
+    Routed,
+    RoutedInput,
+    RoutedOutput,
     RungSpec,
     SchemeSpec,
     SeamSpec,
     Seat,
+    SeatGroup,
     Siblings,
     Stat,
     StructureSpec,
     Weight,
     choose,
+    numbers_of,
 )
 from frtspec.runtime.swap import detach
 
@@ -48,24 +55,33 @@ __all__ = [
     "Bound",
     "BoundImpl",
     "Boundary",
+    "Chain",
     "Expect",
     "Failure",
     "FallbackWarning",
     "GateResult",
+    "Held",
     "HostBinding",
     "ImplSpec",
     "InputOf",
     "Latency",
     "Ledger",
     "OutputOf",
+    "Pattern",
     "Plan",
     "Refusal",
     "Refused",
+    "Role",
+    "RoleAt",
     "Route",
+    "Routed",
+    "RoutedInput",
+    "RoutedOutput",
     "RungSpec",
     "SchemeSpec",
     "SeamSpec",
     "Seat",
+    "SeatGroup",
     "SeatRecord",
     "Siblings",
     "Stat",
@@ -81,6 +97,7 @@ __all__ = [
     "exact_div",
     "first",
     "get",
+    "numbers_of",
     "numerics",
     "ops",
     "receipt",

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from frtspec.dims import Axis, Constraint
+from frtspec.dims import Axis, Constraint, Poly
+from frtspec.runtime.rules import Rule
+from frtspec.runtime.patterns import Pattern
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +53,20 @@ class SeamSpec:
 
 
 @dataclass(frozen=True)
+class InnerSpec:
+    """A structure, or a seam of it, in a slot of another.
+
+    pins  variants of it that are settled
+    dims  inner dim -> its size outside; a dim of its own is ``slot.dim``
+    """
+
+    spec: StructureSpec
+    seam: str | None
+    pins: Mapping[str, str]
+    dims: Mapping[str, Poly]
+
+
+@dataclass(frozen=True)
 class StructureSpec:
     """A structure as generated.
 
@@ -59,7 +75,8 @@ class StructureSpec:
     tensor)`` sees every point, and ``mlp_with=fn`` runs ``fn(*sources)`` in place
     of the seam ``mlp``. Repeated slots and outputs are lists/tuples. ``sizes``: the dims
     that no tensor shows and the reference takes by keyword, keyword -> dim. ``parts``: what
-    stays the host's inside, callables that the reference takes by keyword.
+    stays the host's inside, callables that the reference takes by keyword. ``discover``:
+    what modules look like that it can sit on.
 
     ``imported``, here and on impls, schemes and bindings: why the declaration was never
     verified (``status imported``); attach refuses it. None where it was written for us.
@@ -80,16 +97,28 @@ class StructureSpec:
     seams: Mapping[str, SeamSpec]
     boundary_gate: tuple[Bound, ...]
     latency_against: tuple[str, ...]
-    qualify: tuple[Constraint, ...]
-    requires: tuple[Constraint, ...]
     reference: Callable[..., Any]
+    rules: tuple[Rule, ...] = ()
     sizes: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
     imported: str | None = None
+    discover: tuple[Pattern, ...] = ()
 
     @property
     def key(self) -> str:
         return f"{self.name} v{self.version}"
+
+    @property
+    def requires(self) -> tuple[Constraint, ...]:
+        """The rules on sizes that every seat has to obey, whatever its variants."""
+        return tuple(
+            rule.test
+            for rule in self.rules
+            if rule.kind == "require"
+            and rule.form is None
+            and rule.when is None
+            and isinstance(rule.test, Constraint)
+        )
 
 
 @dataclass(frozen=True)
@@ -214,7 +243,8 @@ class Weight:
 
     ``layout``: ``in_out`` or ``out_in`` for matrices (``out_in`` is transposed
     on reading), None for vectors. ``view``: param, zeros, ones, transpose,
-    chunks (``args`` = (chunk wanted, all chunk names in order)), expert.
+    chunks (``args`` = (chunk wanted, all chunk names in order)), part (which, of how
+    many), expert (which), flat, squeeze.
     """
 
     path: str | None
@@ -225,10 +255,17 @@ class Weight:
 
 @dataclass(frozen=True)
 class InputOf:
-    """The input of a module (absolute path): first positional, or the keyword ``arg``."""
+    """The input of a module (absolute path): first positional, or the keyword ``arg``.
+
+    Here and below, ``item`` is the place in a tuple, None for the value itself (of an
+    output that is a tuple, its first tensor); ``layout`` how the host lays it out where
+    that differs from the structure (see ``runtime.places``).
+    """
 
     path: str
     arg: str | None = None
+    item: int | None = None
+    layout: str | None = None
 
 
 @dataclass(frozen=True)
@@ -236,6 +273,42 @@ class OutputOf:
     """The output of a module (absolute path)."""
 
     path: str
+    item: int | None = None
+    layout: str | None = None
+
+
+@dataclass(frozen=True)
+class RoutedInput:
+    """What the seat's routed function is handed as ``arg`` (the name in ``Routed.args``)."""
+
+    arg: str
+    item: int | None = None
+    layout: str | None = None
+
+
+@dataclass(frozen=True)
+class RoutedOutput:
+    """What the seat's routed function returns."""
+
+    item: int | None = None
+    layout: str | None = None
+
+
+Place = InputOf | OutputOf | RoutedInput | RoutedOutput
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A function that the seat's module looks up when it runs.
+
+    ``via``: registry, global, attribute, processor or cache (see ``runtime.routes``);
+    ``args``: name here -> the function's own name of what it is handed.
+    """
+
+    name: str
+    via: str
+    function: str
+    args: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -245,8 +318,8 @@ class Boundary:
     a tuple, one place an index (for siblings: the output of each member)."""
 
     path: str | None = None
-    inputs: Mapping[str, InputOf | OutputOf] = field(default_factory=dict)
-    outputs: Mapping[str, InputOf | OutputOf | tuple[OutputOf, ...]] = field(default_factory=dict)
+    inputs: Mapping[str, Place] = field(default_factory=dict)
+    outputs: Mapping[str, Place | tuple[OutputOf, ...]] = field(default_factory=dict)
     slots: Mapping[str, Weight] = field(default_factory=dict)
     none: str | None = None
 
@@ -274,7 +347,9 @@ class Seat:
     """One place on one host where a structure (or its seam) sits.
 
     ``variants`` maps every axis to a value, or to a ``Refused`` when the host's
-    config asks for something the structure has no variant for.
+    config asks for something the structure has no variant for. ``form``: swap,
+    siblings, block, route (then ``routed``) or update (then ``cadence``: observation
+    or prompt).
     """
 
     name: str
@@ -286,10 +361,12 @@ class Seat:
     params: Mapping[str, float]
     dims: Mapping[str, int]
     slots: Mapping[str, Weight | tuple[Weight, ...]]
-    points: Mapping[str, InputOf | OutputOf]
+    points: Mapping[str, Place]
     boundary: Boundary | None = None
     siblings: Siblings | None = None
     expects: tuple[Expect, ...] = ()
+    routed: Routed | None = None
+    cadence: str | None = None
 
     @property
     def target(self) -> str:
@@ -314,8 +391,44 @@ def choose(value: Any, arms: Mapping[Any, str], *, what: str, otherwise: str | N
 
 
 @dataclass(frozen=True)
+class Chain:
+    """A value handed from one seat to the next in the dtype ``wire``. Seats by name, with
+    their numbers; ``prove``: same_storage, exclusive_consumer."""
+
+    producer: str
+    output: str
+    consumer: str
+    input: str
+    wire: str
+    prove: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SeatGroup:
+    """Seats that share one state. ``writer``: ``first_called``, or a seat's name without
+    its numbers; ``prove``: same_stream, same_width, same_rows."""
+
+    name: str
+    seats: tuple[str, ...]
+    writer: str
+    prove: tuple[str, ...]
+
+
+def numbers_of(seats: Sequence[Seat], *names: str) -> tuple[str, ...]:
+    """The full names of the seats called ``names``, of every number, in order."""
+    return tuple(seat.name for seat in seats if seat.name.partition("[")[0] in names)
+
+
+def no_links(model: torch.nn.Module) -> Sequence[Chain | SeatGroup]:
+    """What joins the seats of a binding that declares nothing of the kind."""
+    return ()
+
+
+@dataclass(frozen=True)
 class HostBinding:
-    """A binding as generated. ``seats(model)`` lists the seats of a live model."""
+    """A binding as generated. ``seats(model)`` lists the seats of a live model,
+    ``links(model)`` what joins them; ``dims`` takes the config, after the model where
+    sizes are read from it."""
 
     name: str
     source_digest: str
@@ -323,9 +436,10 @@ class HostBinding:
     package: str
     versions: str | None
     classes: tuple[str, ...]
-    dims: Callable[[Any], Mapping[str, int]]
+    dims: Callable[..., Mapping[str, int]]
     seats: Callable[[torch.nn.Module], Sequence[Seat]]
     schemes: Mapping[str, SchemeSpec]
     auto: tuple[tuple[float | None, str], ...]
     runtime_abi: int
     imported: str | None = None
+    links: Callable[[torch.nn.Module], Sequence[Chain | SeatGroup]] = no_links

@@ -48,6 +48,11 @@ class _Pattern:
     def build(self) -> ir.Discover:
         roles = tuple(self.role(m) for m in self.node.members if isinstance(m, ast.RoleDecl))
         named_once(self.context, "role", [self._name(r) for r in roles])
+        for member in self.node.members:
+            if isinstance(member, ast.CalledDecl):
+                named_once(self.context, "name", member.names)
+                if member.role.id not in [r.name for r in roles]:
+                    self.context.unknown("role", member.role, [r.name for r in roles])
         points = [m for m in self.node.members if isinstance(m, ast.RolePoint)]
         named_once(self.context, "point", [m.point for m in points])
         boundaries = [m for m in self.node.members if isinstance(m, ast.DiscoverBoundary)]
@@ -81,15 +86,17 @@ class _Pattern:
         name = one_of(self.context, "kind of role", node.kind, ROLE_KINDS)
         kind = None if name is None else ROLE_KINDS[name]
         self.stands(node)
-        for names in node.called:
-            named_once(self.context, "name", names)
         return ir.Role(
             name=node.name.id,
             index=None if node.index is None else node.index.id,
             kind=name or "parameter",
             where=node.where,
             parameters=self.parameters(node, kind),
-            called=tuple(tuple(n.id for n in names) for names in node.called),
+            called=tuple(
+                tuple(n.id for n in m.names)
+                for m in self.node.members
+                if isinstance(m, ast.CalledDecl) and m.role.id == node.name.id
+            ),
             tells=tuple(t for t in (self.told(node, kind, tell) for tell in node.tells) if t),
             gives=self.given(node, kind),
             span=node.name.span,

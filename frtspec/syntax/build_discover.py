@@ -16,10 +16,10 @@ class DiscoverBuilder(BindingBuilder):
 
     def role(self, tree: Node) -> ast.RoleDecl:
         name, index, kind, slots, *modifiers = tree.children
-        given: dict[str, Any] = {"role_called": [], "role_tells": []}
+        given: dict[str, Any] = {}
+        tells = self.many(m for m in modifiers if m.rule == "role_tells")
         for modifier in modifiers:
-            if modifier.rule in ("role_called", "role_tells"):
-                given[modifier.rule].append(self.build(modifier))
+            if modifier.rule == "role_tells":
                 continue
             key = "where" if modifier.rule != "role_gives" else "gives"
             if key in given:
@@ -37,8 +37,7 @@ class DiscoverBuilder(BindingBuilder):
             kind=self.name(kind),
             slots=() if slots is None else self.many(slots.children),
             where=given.get("where", "below"),
-            called=tuple(given["role_called"]),
-            tells=tuple(given["role_tells"]),
+            tells=tells,
             gives=given.get("gives"),
             span=self.span(tree),
         )
@@ -61,8 +60,9 @@ class DiscoverBuilder(BindingBuilder):
     def around_seat(self, tree: Node) -> str:
         return "around"
 
-    def role_called(self, tree: Node) -> tuple[ast.Name, ...]:
-        return self.names(tree.children[0])
+    def role_called(self, tree: Node) -> ast.CalledDecl:
+        role, names = tree.children
+        return ast.CalledDecl(self.name(role), self.names(names), self.span(tree))
 
     def role_tells(self, tree: Node) -> ast.TellsDecl:
         axis, arms = tree.children

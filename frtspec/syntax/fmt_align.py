@@ -14,6 +14,8 @@ FAMILIES = {
     "scale": "pack",
     "slot_map": "slot_map",
     "point_map": "point_map",
+    "role": "role",
+    "role_point": "point_map",
     "gate": "gate",
     "at_keep": "route",
     "at_use": "route",
@@ -27,6 +29,7 @@ _CELL_KINDS = {
     "pack": ("NAME", "EQUAL"),
     "slot_map": ("NAME", "EQUAL"),
     "point_map": ("NAME", "EQUAL"),
+    "role": ("NAME", "COLON"),
     "gate": ("NAME", "ON/PER/LBRACE"),
     "route": ("LBRACE/KEEP/USE",),
 }

@@ -6,7 +6,7 @@ from frtspec.syntax.fmt_tokens import Tok
 
 _TIGHT_AFTER = frozenset(("LPAR", "LSQB", "DOT"))
 _TIGHT_BEFORE = frozenset(("RPAR", "RSQB", "COMMA", "DOT", "OPT"))
-_CALLS = frozenset(("call", "view_args"))
+_CALLS = frozenset(("call", "view_args", "role_chunks"))
 
 
 def blanks(a: Tok, b: Tok, *, index_bracket: bool) -> str:

@@ -32,7 +32,7 @@ POSITIONS = {
     """,
     "discover": """
         role % : linear | role r[%] : linear (w) | role r : % (w) at seat | role r : linear (%)
-        role r : linear (w, %) | role r : linear (chunks(a, %)) | role r : linear (w) called (%, b)
+        role r : linear (w, %) | role r : linear (chunks(a, %)) | called % (a) | called r (%, b)
         role r : linear tells % | role r : linear tells v { % => b } | role r : linear tells v { a => % }
         role r : linear gives % around seat | point % = input of r | point p = output of %
         variant % = a | variant v = % | boundary at seat { % = input } | boundary around seat { x = output of % }
@@ -72,6 +72,7 @@ POSITIONS = {
         chain a.% -> b.c wire w | chain a.b -> %.c wire w | chain a.b -> c.% wire w | chain a.b -> c.d wire %
         chain a.b -> c.d wire w require (%) | group % over (a) writer b | group g over (%) writer b
         group g over (a) writer % | group g over (a) writer b require % | pipeline % version 1 { }
+        export % { a = "x" } | export e { % = "x" } | export e { a[%] = "x" }
     """,
     "seat": """
         variant % = a | variant v = % | param % = a | param p = config.% | dims { % = a } | slot % = a

@@ -33,7 +33,7 @@ class RoleDecl:
     """``role gate : linear (w_gate)``, ``role norm : rms_norm (w_norm) around seat …``.
 
     ``where`` is ``at`` (the seat's own module), ``around`` (below the module around it)
-    or ``below``. Each ``called`` is one list of names, ``gives`` the param it sets.
+    or ``below``; ``gives`` the param that it sets.
     """
 
     name: Name
@@ -41,9 +41,17 @@ class RoleDecl:
     kind: Name
     slots: tuple[RoleSlot, ...]
     where: str
-    called: tuple[tuple[Name, ...], ...]
     tells: tuple[TellsDecl, ...]
     gives: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CalledDecl:
+    """``called part (q_proj, k_proj, v_proj)``: names that a role has on known hosts."""
+
+    role: Name
+    names: tuple[Name, ...]
     span: Span
 
 
@@ -79,7 +87,7 @@ class DiscoverBoundary:
     span: Span
 
 
-DiscoverMember = RoleDecl | RolePoint | VariantSet | DiscoverBoundary | ErrorNode
+DiscoverMember = RoleDecl | CalledDecl | RolePoint | VariantSet | DiscoverBoundary | ErrorNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,32 @@ structure decoder_ffn version 1 {
 
   seam mlp { from x_after_norm to o  gate cosine >= 0.995 }
 
+  discover mlp {
+    role gate : linear (w_gate)
+    role up : linear (w_up)
+    role down : linear (w_down)
+    role act : activation tells activation { gelu_tanh => gelu, silu => silu }
+    role norm : rms_norm (w_norm) around seat tells norm_weight_mode tells norm_rounding gives eps
+    called norm (post_attention_layernorm, pre_feedforward_layernorm, ffn_norm)
+    variant conditioning = none
+    point x_after_norm = input
+    point act_after_mul = input of down
+    boundary around seat { x = input of norm, y = output }
+  }
+
+  # Gate and up in one parameter, in either order.
+  discover mlp {
+    role both : linear (chunks(w_gate, w_up))
+    role down : linear (w_down)
+    role act : activation tells activation { gelu_tanh => gelu, silu => silu }
+    role norm : rms_norm (w_norm) around seat tells norm_weight_mode tells norm_rounding gives eps
+    called norm (post_attention_layernorm, pre_feedforward_layernorm, ffn_norm)
+    variant conditioning = none
+    point x_after_norm = input
+    point act_after_mul = input of down
+    boundary around seat { x = input of norm, y = output }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain, vendor) }
   qualify { D * F >= 1048576 }

@@ -29,6 +29,13 @@ structure linear_proj version 1 {
     yield y = cast(a, x)
   }
 
+  discover {
+    role proj : linear (w, b) at seat
+    variant epilogue = none
+    point x_in = input
+    boundary at seat { x = input, y = output }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
   qualify { K * N >= 1048576 }

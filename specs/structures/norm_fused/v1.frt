@@ -19,6 +19,12 @@ structure norm_fused version 1 {
     yield y = cast(n * f32(w) + f32(b), x)
   }
 
+  discover {
+    role norm : layer_norm (w, b) at seat gives eps
+    point x_in = input
+    boundary at seat { x = input, y = output }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 }

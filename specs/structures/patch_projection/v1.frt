@@ -24,6 +24,12 @@ structure patch_projection version 1 {
     yield y = p
   }
 
+  discover {
+    role proj : conv (w, b)
+    point x_in = input
+    boundary at seat { x = input, y = output }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, rel_l2 }
   gate latency  per shape { net_positive including boundary, against (host_chain) }
   evidence """

@@ -29,6 +29,16 @@ structure qkv_pack version 1 {
     }
   }
 
+  discover {
+    role part[i] : linear (w, b)
+    called part (q_proj, k_proj, v_proj)
+    called part (to_q, to_k, to_v)
+    called part (add_q_proj, add_k_proj, add_v_proj)
+    called part (query, key, value)
+    called part (q, k, v)
+    point x_in = input of part
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain, vendor) }
   qualify { K * sum(N) >= 1048576 }
