@@ -18,7 +18,7 @@ from frtspec.syntax import ast
 
 @dataclass(frozen=True)
 class BindingView:
-    """``dims`` are the lines of ``dims()``, ``loops`` those that fill ``found``."""
+    """``dims`` are the lines of ``dims()``, ``loops`` and ``links`` those that fill ``found``."""
 
     name: str
     path: str
@@ -34,8 +34,10 @@ class BindingView:
     host_versions: str | None
     host_classes: tuple[str, ...]
     dims: tuple[str, ...]
+    dims_given: tuple[str, ...]
     seats: tuple[SeatView, ...]
     loops: tuple[str, ...]
+    links: tuple[str, ...]
     imported: str | None
 
 
@@ -61,9 +63,13 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         _without_parts(seat, homes.program.structures[seat.structure])
     modules = {(s.name, s.version): structure_module(s) for s in structures}
     sizes = {name: Py(f'size["{name}"]') for name, _ in binding.dims}
-    scope = Scope({"config": Py("config"), **sizes})
+    scope = Scope({"config": Py("config"), "model": Py("model"), **sizes})
     builder = SeatSource(scope, homes.program.structures, modules)
     seats, loops = builder.build(binding.groups)
+    links = builder.links(binding.groups)
+    given = ["config"]
+    if any("model" in configsrc.names_in(value) for _, value in binding.dims):
+        given.insert(0, "model")
     versions = f" {host.versions}" if host.versions else ""
     return BindingView(
         name=binding.name,
@@ -86,8 +92,10 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         host_versions=host.versions,
         host_classes=host.classes,
         dims=tuple(_dims(binding)),
+        dims_given=tuple(given),
         seats=tuple(seats),
-        loops=tuple(_filled(loops)),
+        loops=tuple(_filled("rt.Seat", loops, given)),
+        links=tuple(_filled("rt.Chain | rt.SeatGroup", links, given) if links else ()),
         imported=binding.status.reason if binding.status.name == "imported" else None,
     )
 
@@ -102,52 +110,28 @@ def _imports(structures: Sequence[Structure], homes: Homes) -> tuple[str, ...]:
     return imports(["from frtspec import runtime as rt", *lines])
 
 
-def _filled(loops: Sequence[str]) -> list[str]:
-    """The body of ``seats()``: what its lines need, then the lines."""
+def _filled(kind: str, loops: Sequence[str], given: Sequence[str]) -> list[str]:
+    """The body of ``seats()`` or ``links()``: what its lines need, then the lines."""
     text = "\n".join(loops)
     lines = []
     if "config" in text or "size" in text:
         lines.append("config: Any = model.config")
     if "size" in text:
-        lines.append("size = dims(config)")
-    return [*lines, "found: list[rt.Seat] = []", *loops]
+        lines.append(f"size = dims({', '.join(given)})")
+    return [*lines, f"found: list[{kind}] = []", *loops]
 
 
 def _dims(binding: Binding) -> list[str]:
-    """The body of ``dims(config)``: one dict, or locals first where a dim uses another."""
+    """The body of ``dims()``: one dict, or locals first where a dim uses another."""
     names = {name: free(name, LOCALS) for name, _ in binding.dims}
-    scope = Scope({"config": Py("config"), **{name: Py(own) for name, own in names.items()}})
+    roots = {"config": Py("config"), "model": Py("model")}
+    scope = Scope({**roots, **{name: Py(own) for name, own in names.items()}})
     texts = [(name, configsrc.value(expr, scope)) for name, expr in binding.dims]
-    if not any(names.keys() & set(_names_in(expr)) for _, expr in binding.dims):
+    if not any(names.keys() & configsrc.names_in(expr) for _, expr in binding.dims):
         rows = ", ".join(f"{pyrepr(name)}: {text}" for name, text in texts)
         return ["return {" + rows + ("," if rows else "") + "}"]
     rows = ", ".join(f"{pyrepr(name)}: {own}" for name, own in names.items())
     return [*(f"{names[name]} = {text}" for name, text in texts), "return {" + rows + "}"]
-
-
-def _names_in(expr: object) -> list[str]:
-    """Names a config expression reads, field names left out."""
-    match expr:
-        case ast.Name(id=name):
-            return [name]
-        case ast.Field(base=base):
-            return _names_in(base)
-        case ast.Binary(left=left, right=right):
-            return [*_names_in(left), *_names_in(right)]
-        case ast.Unary(operand=operand):
-            return _names_in(operand)
-        case ast.Index(base=base, items=items):
-            return [*_names_in(base), *(n for item in items for n in _names_in(item))]
-        case ast.Call(args=args):
-            return [n for arg in args for n in _names_in(arg.value)]
-        case ast.Compare(first=first, links=links):
-            return [*_names_in(first), *(n for _, link in links for n in _names_in(link))]
-        case ast.Match(subject=subject, arms=arms):
-            return [*_names_in(subject), *(n for arm in arms for n in _names_in(arm.value))]
-        case ast.Tuple_(items=items):
-            return [n for item in items for n in _names_in(item)]
-        case _:
-            return []
 
 
 def _summary(binding: Binding) -> list[str]:

@@ -22,6 +22,7 @@ from frtspec.codegen.pysrc import (
     number,
     pyrepr,
 )
+from frtspec.diag.source import Span
 from frtspec.syntax import ast
 
 _OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -74,6 +75,23 @@ def value(expr: ast.Expr, scope: Scope) -> Py:
             return Py(f"({inner},)" if len(items) == 1 else f"({inner})")
         case _:
             raise TypeError(f"no config expression: {type(expr).__name__}")
+
+
+def names_in(node: object) -> frozenset[str]:
+    """Names that some config expressions read, field names left out."""
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, ast.Name):
+            found.add(item.id)
+        elif isinstance(item, ast.Field):
+            stack.append(item.base)
+        elif isinstance(item, tuple):
+            stack.extend(item)
+        elif hasattr(item, "__dataclass_fields__") and not isinstance(item, Span):
+            stack.extend(getattr(item, name) for name in item.__dataclass_fields__)
+    return frozenset(found)
 
 
 def _binary(expr: ast.Binary, scope: Scope) -> Py:

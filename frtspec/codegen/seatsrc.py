@@ -11,16 +11,22 @@ from frtspec.codegen.names import free
 from frtspec.codegen.pysrc import AND, Py, call, fstring, indented, pyrepr, text_literal, tuple_of
 from frtspec.ir.decl import (
     BoundaryRef,
+    Chain,
     EachSeats,
     Expect,
+    Loop,
     PlaceRef,
+    RouteRef,
     Seat,
+    SeatGroup,
     Structure,
     WeightView,
 )
 from frtspec.syntax import ast
 
-TAKEN = frozenset({"dims", "seats", "attach", "build", "HOST", "rt", "torch", "schemes", "config"})
+TAKEN = frozenset(
+    {"dims", "seats", "links", "attach", "build", "HOST", "rt", "torch", "schemes", "config"}
+)
 """Names of a binding's module that no seat function may have."""
 
 LOCALS = frozenset({"at", "around", "config", "size", "found", "model"})
@@ -56,31 +62,73 @@ class SeatSource:
         self.used = {*modules.values(), *TAKEN}
 
     def build(self, groups: Sequence[EachSeats]) -> tuple[list[SeatView], list[str]]:
+        """The seat functions, and the lines that fill ``found`` with seats."""
         seats: list[SeatView] = []
-        loops: list[str] = []
+        lines: list[str] = []
         for group in groups:
-            index = None if group.index is None else free(group.index, LOCALS)
-            scope = (
-                self.scope.with_name(group.index, Py(index))
-                if group.index and index
-                else self.scope
-            )
+            indexes, scope = self._inside(group.loops)
             calls: list[tuple[list[ast.Expr], str]] = []
             for seat in group.seats:
-                view = self._seat(seat, index, scope)
+                view = self._seat(seat, indexes, scope)
                 seats.append(view)
                 given = ", ".join(_bare(parameter) for parameter in view.parameters)
                 conditions = [] if seat.when is None else [seat.when]
                 calls.append((conditions, f"found.append({view.name}({given}))"))
-            loops += _loop(group, index, calls, self.scope, scope)
-        return seats, loops
+            if calls:
+                lines += self._looped(group.loops, indexes, calls)
+        return seats, lines
 
-    def _seat(self, seat: Seat, index: str | None, scope: Scope) -> SeatView:
+    def links(self, groups: Sequence[EachSeats]) -> list[str]:
+        """The lines that fill ``found`` with chains and groups."""
+        placed = {seat.name: bool(g.loops) for g in groups for seat in g.seats}
+        lines: list[str] = []
+        for group in groups:
+            indexes, scope = self._inside(group.loops)
+            made = [_chain(chain, indexes) for chain in group.chains]
+            made += [_group(joined, indexes, placed) for joined in group.groups]
+            calls: list[tuple[list[ast.Expr], str]] = [([], f"found.append({m})") for m in made]
+            if calls:
+                lines += self._looped(group.loops, indexes, calls)
+        return lines
+
+    def _inside(self, loops: Sequence[Loop]) -> tuple[tuple[str, ...], Scope]:
+        """The Python names of the loops' indexes, and the scope inside them."""
+        scope, indexes = self.scope, []
+        for loop in loops:
+            index = free(loop.index, {*LOCALS, *indexes})
+            scope = scope.with_name(loop.index, Py(index))
+            indexes.append(index)
+        return tuple(indexes), scope
+
+    def _looped(
+        self,
+        loops: Sequence[Loop],
+        indexes: Sequence[str],
+        calls: Sequence[tuple[list[ast.Expr], str]],
+    ) -> list[str]:
+        """Some calls inside their loops. A condition of the innermost loop that one call has
+        to itself is tested with the call's own."""
+        _, inner = self._inside(loops)
+        where = [loops[-1].where] if loops and loops[-1].where is not None else []
+        if len(calls) == 1:
+            ((own, text),) = calls
+            body = _guarded([*where, *own], [text], inner)
+        else:
+            body = [line for own, text in calls for line in _guarded(own, [text], inner)]
+            body = _guarded(where, body, inner)
+        for depth in range(len(loops) - 1, -1, -1):
+            loop, (_, outer) = loops[depth], self._inside(loops[:depth])
+            body = [_range(loop, indexes[depth], outer), *indented(body)]
+            if depth and (condition := loops[depth - 1].where) is not None:
+                body = _guarded([condition], body, self._inside(loops[:depth])[1])
+        return body
+
+    def _seat(self, seat: Seat, indexes: Sequence[str], scope: Scope) -> SeatView:
         name = free(seat.name, self.used, "_seat")
         self.used = {*self.used, name}
         places = [f"at = {configsrc.path(seat.path, scope)}"]
         fields = [
-            f"name={_seat_name(seat, index)}",
+            f"name={_numbered(seat.name, indexes)}",
             f"structure={self.modules[seat.structure]}.SPEC",
             f"seam={pyrepr(seat.seam)}",
             "path=at",
@@ -97,12 +145,16 @@ class SeatSource:
             fields.append(f"boundary={_boundary(seat.boundary, around, scope)}")
         if seat.siblings:
             fields.append(f"siblings={_siblings(seat, scope)}")
+        if seat.route:
+            fields.append(f"routed={_routed(seat.route)}")
+        if seat.cadence:
+            fields.append(f"cadence={pyrepr(seat.cadence)}")
         if seat.expects:
             rows = tuple_of([_expect(expect, scope) for expect in seat.expects])
             fields.append(f"expects={rows}")
         return SeatView(
             name=name,
-            parameters=_parameters([*places, *fields], index),
+            parameters=_parameters([*places, *fields], indexes, "model" in configsrc.names_in(seat)),
             doc=f"{target(seat)} at {seat.path.text}.",
             locals=tuple(places),
             fields=tuple(fields),
@@ -126,24 +178,23 @@ def target(seat: Seat) -> str:
     return f"{name}.{seat.seam} v{version}" if seat.seam else f"{name} v{version}"
 
 
-def _seat_name(seat: Seat, index: str | None) -> Py:
-    parts = (
-        [(False, f"{seat.name}["), (True, index), (False, "]")] if index else [(False, seat.name)]
-    )
+def _numbered(name: str, indexes: Sequence[str]) -> Py:
+    """A seat's name with its numbers: ``f"ffn[{i}]"``."""
+    parts = [(False, name)]
+    for index in indexes:
+        parts += [(False, "["), (True, index), (False, "]")]
     return fstring(parts)
 
 
-def _parameters(lines: Sequence[str], index: str | None) -> tuple[str, ...]:
+def _parameters(lines: Sequence[str], indexes: Sequence[str], model: bool) -> tuple[str, ...]:
     """Only what the body reads, in one fixed order."""
     body = "\n".join(lines)
-    out = []
+    out = ["model: Any"] if model else []
     if "config." in body or "(config" in body:
         out.append("config: Any")
     if "size[" in body:
         out.append("size: Mapping[str, int]")
-    if index:
-        out.append(f"{index}: int")
-    return tuple(out)
+    return (*out, *(f"{index}: int" for index in indexes))
 
 
 def _bare(parameter: str) -> str:
@@ -159,28 +210,11 @@ def _guarded(conditions: Sequence[ast.Expr], lines: Sequence[str], scope: Scope)
     return [f"if {whole}:", *indented(lines)]
 
 
-def _loop(
-    group: EachSeats,
-    index: str | None,
-    calls: Sequence[tuple[list[ast.Expr], str]],
-    outer: Scope,
-    inner: Scope,
-) -> list[str]:
-    """The lines that find a group's seats. A condition of the group that one seat has to
-    itself is tested with the seat's own."""
-    where = [] if group.where is None else [group.where]
-    if len(calls) == 1:
-        ((own, call_text),) = calls
-        body = _guarded([*where, *own], [call_text], inner)
-    else:
-        lines = [line for own, text in calls for line in _guarded(own, [text], inner)]
-        body = _guarded(where, lines, inner)
-    if index is None or group.lo is None or group.hi is None:
-        return body
-    lo, hi = configsrc.value(group.lo, outer), configsrc.value(group.hi, outer)
-    stop = f"{hi} + 1" if group.inclusive else hi.text
+def _range(loop: Loop, index: str, scope: Scope) -> str:
+    lo, hi = configsrc.value(loop.lo, scope), configsrc.value(loop.hi, scope)
+    stop = f"{hi} + 1" if loop.inclusive else hi.text
     span = stop if lo.text == "0" else f"{lo}, {stop}"
-    return [f"for {index} in range({span}):", *indented(body)]
+    return f"for {index} in range({span}):"
 
 
 # ---------------------------------------------------------------- parts of a seat
@@ -226,19 +260,65 @@ def _weight(view: WeightView, base: str, scope: Scope) -> Py:
     if view.view != "param":
         named["view"] = pyrepr(view.view)
     if view.args:
-        named["args"] = pyrepr(view.args)
+        named["args"] = _view_args(view, scope)
     return call("rt.Weight", *args, **named)
+
+
+def _view_args(view: WeightView, scope: Scope) -> str:
+    """The arguments of a view; an expert can be the index of a loop."""
+    if view.view == "expert":
+        return tuple_of([scope.names.get(str(a), Py(pyrepr(a))) for a in view.args]).text
+    return pyrepr(view.args)
 
 
 def _place(place: PlaceRef, base: str, scope: Scope) -> Py:
     at = Py(base) if place.path is None else configsrc.path(place.path, scope, base)
-    match place.kind:
-        case "output":
-            return call("rt.OutputOf", at)
-        case "arg":
-            return call("rt.InputOf", at, pyrepr(place.arg))
-        case _:
-            return call("rt.InputOf", at)
+    given: list[Py | str] = [] if place.routed else [at]
+    if place.arg is not None:
+        given.append(pyrepr(place.arg))
+    named: dict[str, Py | str] = {}
+    if place.item is not None:
+        named["item"] = pyrepr(place.item)
+    if place.layout is not None:
+        named["layout"] = pyrepr(place.layout)
+    kind = "Output" if place.kind == "output" else "Input"
+    return call(f"rt.Routed{kind}" if place.routed else f"rt.{kind}Of", *given, **named)
+
+
+def _routed(route: RouteRef) -> Py:
+    args = "{" + ", ".join(f"{pyrepr(ours)}: {pyrepr(own)}" for ours, own in route.args) + "}"
+    return call(
+        "rt.Routed", pyrepr(route.name), via=pyrepr(route.via), function=pyrepr(route.function),
+        args=args,
+    )
+
+
+def _chain(chain: Chain, indexes: Sequence[str]) -> Py:
+    (maker, left), (taker, right) = chain.producer, chain.consumer
+    return call(
+        "rt.Chain",
+        _numbered(maker, indexes),
+        pyrepr(left),
+        _numbered(taker, indexes),
+        pyrepr(right),
+        wire=pyrepr(chain.wire),
+        prove=pyrepr(chain.facts),
+    )
+
+
+def _group(group: SeatGroup, indexes: Sequence[str], placed: Mapping[str, bool]) -> Py:
+    """A group outside any ``each`` holds its seats of every number."""
+    if indexes or not any(placed.get(seat) for seat in group.seats):
+        seats = tuple_of([_numbered(seat, indexes) for seat in group.seats]).text
+    else:
+        seats = call("rt.numbers_of", "seats(model)", *map(pyrepr, group.seats)).text
+    return call(
+        "rt.SeatGroup",
+        _numbered(group.name, indexes),
+        seats,
+        writer=pyrepr(group.writer),
+        prove=pyrepr(group.facts),
+    )
 
 
 def _around(seat: Seat, scope: Scope) -> tuple[str, list[str]]:

@@ -26,7 +26,7 @@ from frtspec.syntax import ast
 CANON = 1
 """Version of the canonical form itself; part of every digest."""
 
-LEFT_OUT = frozenset({"span", "origin", "doc", "evidence", "status", "discover"})
+LEFT_OUT = frozenset({"span", "origin", "doc", "evidence", "status", "discover", "whole", "exports"})
 
 UNORDERED: dict[str, frozenset[str]] = {
     "Structure": frozenset(
@@ -60,13 +60,29 @@ UNORDERED: dict[str, frozenset[str]] = {
     "KernelCall": frozenset({"arms"}),
     "Scheme": frozenset({"routes"}),
     "Route": frozenset({"stats", "params"}),
-    "Binding": frozenset({"hosts", "dims"}),
+    "Together": frozenset({"parts"}),
+    "Pipeline": frozenset(
+        ["windows", "buffers", "states", "embeds", "substructures", "conform", "gates"]
+    ),
+    "Stage": frozenset({"values"}),
+    "StateRegion": frozenset({"writers", "readers"}),
+    "PipelineGate": frozenset({"on", "metrics"}),
+    "BoundPipeline": frozenset({"stages", "loops", "cadences"}),
+    "BoundStage": frozenset({"values"}),
+    "BoundCadence": frozenset({"stages"}),
+    "Coverage": frozenset({"segments"}),
+    "Segment": frozenset({"covers", "seats"}),
+    "Binding": frozenset({"hosts", "pipelines", "dims"}),
     "HostRef": frozenset({"classes"}),
     "Seat": frozenset(
         ["variants", "params", "dims", "slots", "points", "siblings", "prove", "expects"]
     ),
     "BoundaryRef": frozenset({"inputs", "outputs", "slots"}),
     "Expect": frozenset({"values", "of"}),
+    "RouteRef": frozenset({"args"}),
+    "EachSeats": frozenset({"chains", "groups"}),
+    "Chain": frozenset({"facts"}),
+    "SeatGroup": frozenset({"seats", "facts"}),
 }
 """Class -> fields whose order means nothing.
 
@@ -74,7 +90,14 @@ Inputs and outputs keep their order (they are positional), rungs too (a ladder),
 seats (the order in which the host runs them).
 """
 
-Declaration = decl.Structure | decl.Impl | decl.Scheme | decl.AutoTable | decl.Binding
+Declaration = (
+    decl.Structure
+    | decl.Pipeline
+    | decl.Impl
+    | decl.Scheme
+    | decl.AutoTable
+    | decl.Binding
+)
 D = TypeVar("D", bound=Declaration)
 
 

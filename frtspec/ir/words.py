@@ -5,6 +5,8 @@ The language reference prints these tables; checks look words up here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 ELSEWHERE = {
     "float32": "f32",
     "fp32": "f32",
@@ -69,26 +71,90 @@ BASELINES = {
 FORMATS = {
     "fp8_e4m3": "8-bit float, 4 exponent bits, largest 448",
     "fp8_e5m2": "8-bit float, 5 exponent bits, largest 57344",
-    "int8": "8-bit whole numbers, symmetric",
-    "bf16": "bfloat16, unscaled",
-    "fp16": "float16, unscaled",
+    "int8": "8-bit whole numbers, -127 to 127",
+    "int4": "4-bit whole numbers, -7 to 7, two a byte",
+    "nvfp4": "4-bit floats (E2M1), two a byte; an E4M3 scale a block, a float32 one a tensor",
 }
-"""Formats a pack may be stored in."""
+"""Formats of codes: a pack or a scaled point may be in one."""
 
-PACK_GRANULARITIES = ("tensor", "channel")
-SCALE_GRANULARITIES = ("tensor", "channel", "row", "token")
+PLAIN_FORMATS = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+}
+"""Formats without a scale that a pack may be cast to."""
+
+Granularities = Mapping[str, Mapping[str, tuple[int, ...]]]
+
+PACK_GRANULARITIES: Granularities = {
+    "fp8_e4m3": {"tensor": (), "channel": (), "block": (128,)},
+    "fp8_e5m2": {"tensor": (), "channel": ()},
+    "int8": {"tensor": (), "channel": ()},
+    "int4": {"group": (32, 64, 128)},
+    "nvfp4": {"block": (16,)},
+}
+"""Format -> granularity -> sizes that a pack can have."""
+
+STATIC_GRANULARITIES: Granularities = {
+    "fp8_e4m3": {"tensor": ()},
+    "nvfp4": {"tensor": ()},
+}
+"""Format -> what calibration can fix: for NVFP4 the scale of the tensor, not of its blocks."""
+
+DYNAMIC_GRANULARITIES: Granularities = {
+    "fp8_e4m3": {"tensor": (), "row": (), "group": (128,)},
+    "int8": {"tensor": (), "row": ()},
+    "nvfp4": {"block": (16,)},
+}
+"""Format -> granularity -> sizes of scales that are computed at each call."""
+
+GRANULARITIES_ARE = {
+    "tensor": "one scale",
+    "channel": "one for each output channel of a weight",
+    "row": "one for each row of an activation",
+    "group": "one for so many neighbours along the contraction",
+    "block": "FP8: one for each tile of so many rows and columns; NVFP4: 16 neighbours",
+}
+
 GRANULARITIES = ("tensor", "channel", "row", "token", "block", "group")
 SIZED_GRANULARITIES = ("block", "group")
 
 STATISTICS = {
-    "amax": (("tensor", "channel"), "the largest absolute value"),
+    "amax": (("tensor", "channel", "block"), "the largest absolute value"),
+    "second_moment": (("channel",), "the mean of the squares, over every value of every sample"),
+    "histogram": (("tensor",), "how many values have which magnitude"),
     "none": ((), "nothing is measured: the form needs nothing here"),
 }
 """Statistic -> (granularities that can be measured, what it is)."""
 
+HISTOGRAM_BINS = (64, 65536)
+"""Bins that a histogram may have, least and most; a power of two."""
+
+AMOUNTS = {
+    "amax": (("point",), "the largest magnitude at a point; without one, at any of them"),
+    "median": (("amax",), "the median of the amax of every point of every seat"),
+    "spread": (("point",), "the largest channel (or block) over the median one"),
+    "rms": (("point",), "the root of the mean square"),
+    "quantile": (("point", "share"), "the magnitude that this share of the values is within"),
+    "dispersion": (("point",), "the largest sample over the median one"),
+    "max": (("rows",), "the largest row count that calibration saw"),
+    "min": (("rows",), "the smallest row count that calibration saw"),
+}
+"""What a decision may compare, beside ``capability``, dims and numbers -> (arguments, what
+it is)."""
+
+AMOUNT_NEEDS = {
+    "amax": ("amax", ("tensor",)),
+    "spread": ("amax", ("channel", "block")),
+    "rms": ("second_moment", ("channel",)),
+    "quantile": ("histogram", ("tensor",)),
+    "dispersion": ("amax", ("tensor",)),
+}
+"""Amount of a point -> the statistic it is made of, in one of these granularities."""
+
 SCALES = {
     "static": "fixed by what calibration measured at the point",
     "dynamic": "computed from the values of each call",
+    "balance": "a factor for each channel that moves from the activation into its weight",
 }
 
 RUNGS = {
@@ -115,7 +181,10 @@ VIEWS = {
     "ones": (0, 0, "ones of the slot's shape"),
     "transpose": (0, 0, "the parameter, transposed"),
     "chunks": (2, 16, "one of several equal chunks, named in order"),
+    "part": (2, 2, "one of several equal parts, by its number and their count"),
     "expert": (1, 1, "one expert's slice of a stacked parameter"),
+    "flat": (0, 0, "a convolution's weight [N, …] with its axes behind the first as one"),
+    "squeeze": (0, 0, "the parameter without its leading axis of size 1"),
 }
 """Weight view -> (least and most further arguments, what it is)."""
 
@@ -127,6 +196,76 @@ FORMS = {
     "update": "a refresh that the caller runs at a slower cadence",
 }
 
+CADENCES = {
+    "observation": "once an observation",
+    "prompt": "once a prompt",
+}
+"""How often the caller of an update runs it."""
+
+LOOKUPS = {
+    "registry": "by the name in the module's config, in transformers' attention registry",
+    "global": "by its name in the file of the module's class",
+    "attribute": "as an attribute of the module",
+    "processor": "by its name in the file of the module's attention processor",
+    "cache": "as a method of the cache that the module is handed",
+}
+"""How a host finds the function of a route."""
+
+DECLARED_LOOKUPS = ("global", "attribute", "processor")
+"""Lookups that a binding may use for a function of its own; the others are of `ROUTES`."""
+
+ROUTES: dict[str, tuple[str, str, dict[str, str], str]] = {
+    "attention": (
+        "registry",
+        "ALL_ATTENTION_FUNCTIONS",
+        {"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        "the attention of a transformers model",
+    ),
+    "rope": (
+        "global",
+        "apply_rotary_pos_emb",
+        {"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        "the rotary embedding of a transformers model",
+    ),
+    "cache": (
+        "cache",
+        "update",
+        {"k": "key_states", "v": "value_states"},
+        "the update of a transformers cache",
+    ),
+    "dispatched_attention": (
+        "processor",
+        "dispatch_attention_fn",
+        {"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        "the attention of a diffusers model",
+    ),
+}
+"""Function of a route -> (how it is found, its name there, what it is handed: name here ->
+its own name for it, what it is)."""
+
+PORT_LAYOUTS = {
+    "heads_first": "[B, H, S, D], where the structure has the heads behind the tokens",
+    "tokens_first": "[B, S, H, D], where the structure has the tokens behind the heads",
+    "flat_heads": "[B, S, H*D], where the structure has heads and their width apart",
+    "half": "the last axis holds everything twice, one half after the other",
+    "every_other": "the last axis holds everything twice, each entry beside its copy",
+}
+"""How a host lays out a value at a boundary, where it differs from the structure."""
+
+EXPORTS: dict[str, dict[str, tuple[bool, str]]] = {
+    "flash_rt": {
+        "binding": (False, "its name there, where ours can't be turned back into it"),
+        "weights_map": (False, "the host that names the weights there"),
+        "weights_root": (False, "modules before the weights' paths here that are left out there"),
+        "layout": (False, "the word there for how the host stores a matrix"),
+        "boundary_dtype": (False, "the dtype there at the region's boundary"),
+        "versions": (True, "of a host: the versions there"),
+        "m_profile": (True, "of a phase: how many rows there are there, and the phase's kind"),
+        "conditioning": (False, "what the conditioning is made of there"),
+    }
+}
+"""Catalog -> key -> (whether it is about one thing, named in brackets; what it is)."""
+
 PROOFS = {
     "shared_input": "the members get the same tensor",
     "call_order": "the members are called in this order",
@@ -135,6 +274,12 @@ PROOFS = {
 WIRE_FACTS = {
     "same_storage": "the consumer reads the producer's own output",
     "exclusive_consumer": "nothing else reads it",
+}
+
+GROUP_FACTS = {
+    "same_stream": "the seats read one conditioning tensor",
+    "same_width": "their outputs are equally wide",
+    "same_rows": "they run on equally many rows",
 }
 
 FACTS = {

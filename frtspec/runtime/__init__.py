@@ -19,6 +19,7 @@ from frtspec.runtime.ledger import FallbackWarning, Ledger
 from frtspec.runtime.patterns import Held, Pattern, Role, RoleAt
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord, UnitRecord
+from frtspec.runtime.rules import Rule, qualify, require
 from frtspec.runtime.spec import (
     RUNTIME_ABI,
     BandSpec,
@@ -28,6 +29,7 @@ from frtspec.runtime.spec import (
     Expect,
     HostBinding,
     ImplSpec,
+    InnerSpec,
     InputOf,
     OutputOf,
     Refused,
@@ -44,6 +46,7 @@ from frtspec.runtime.spec import (
     Stat,
     StructureSpec,
     Weight,
+    Wire,
     choose,
     numbers_of,
 )
@@ -63,6 +66,7 @@ __all__ = [
     "Held",
     "HostBinding",
     "ImplSpec",
+    "InnerSpec",
     "InputOf",
     "Latency",
     "Ledger",
@@ -89,6 +93,7 @@ __all__ = [
     "TrailRow",
     "UnitRecord",
     "Weight",
+    "Wire",
     "attach",
     "build",
     "check_abi",
@@ -100,7 +105,9 @@ __all__ = [
     "numbers_of",
     "numerics",
     "ops",
+    "qualify",
     "receipt",
+    "require",
     "require_digest",
 ]
 

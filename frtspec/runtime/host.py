@@ -274,25 +274,59 @@ def _made(model: nn.Module, seat: Seat, weight: Weight, slot: str) -> Tensor:
 
 
 def _viewed(value: Tensor, weight: Weight, seat: Seat) -> Tensor:
-    match weight.view:
-        case "param":
-            pass
-        case "transpose":
-            value = value.mT
-        case "expert":
-            value = value[int(weight.args[0])]
-        case "chunks":
-            wanted, *names = weight.args
-            axis = -1 if weight.layout == "in_out" else 0
-            value = value.chunk(len(names), dim=axis)[names.index(wanted)]
-        case _:
-            raise Refusal(
-                "host.view",
-                f"unknown view {weight.view} of {weight.path}",
-                fix="run `frtspec gen` again with the installed frtspec",
-                seat=seat.name,
-            )
-    return value.T if weight.layout == "out_in" else value
+    view = VIEWS.get(weight.view)
+    if view is None:
+        raise Refusal(
+            "host.view",
+            f"unknown view {weight.view} of {weight.path}",
+            fix="run `frtspec gen` again with the installed frtspec",
+            seat=seat.name,
+        )
+    try:
+        value = view(value, weight)
+    except (IndexError, RuntimeError, ValueError) as error:
+        raise Refusal(
+            "host.view",
+            f"{weight.path} of shape {list(value.shape)} has no {weight.view} "
+            f"{', '.join(map(str, weight.args))}: {error}",
+            fix="this host stores the weight in another way: leave this seat out",
+            seat=seat.name,
+        ) from None
+    return value.mT if weight.layout == "out_in" else value
+
+
+def _axis(weight: Weight) -> int:
+    """The axis of a parameter that parts lie along: that of the outputs."""
+    return -1 if weight.layout == "in_out" else 0
+
+
+def _chunk(value: Tensor, weight: Weight) -> Tensor:
+    wanted, *names = weight.args
+    return _equal_part(value, _axis(weight), names.index(wanted), len(names))
+
+
+def _equal_part(value: Tensor, axis: int, which: int, count: int) -> Tensor:
+    if value.shape[axis] % count:
+        raise ValueError(f"{value.shape[axis]} is no multiple of {count}")
+    return value.chunk(count, dim=axis)[which]
+
+
+def _squeezed(value: Tensor, weight: Weight) -> Tensor:
+    if value.shape[0] != 1:
+        raise ValueError(f"its leading axis has {value.shape[0]} entries, not one")
+    return value.squeeze(0)
+
+
+VIEWS: Mapping[str, Callable[[Tensor, Weight], Tensor]] = {
+    "param": lambda value, weight: value,
+    "transpose": lambda value, weight: value.mT,
+    "expert": lambda value, weight: value[int(weight.args[0])],
+    "chunks": _chunk,
+    "part": lambda value, weight: _equal_part(value, _axis(weight), *map(int, weight.args)),
+    "flat": lambda value, weight: value.flatten(1),
+    "squeeze": _squeezed,
+}
+"""Weight views of a parameter; ``zeros`` and ``ones`` are made without one."""
 
 
 def solved_dims(seat: Seat, read: Mapping[str, SlotValue]) -> dict[str, int]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from frtspec.dims import Axis, Constraint, Poly
-from frtspec.runtime.rules import Rule
 from frtspec.runtime.patterns import Pattern
+from frtspec.runtime.rules import Rule
 
 if TYPE_CHECKING:
     import torch
@@ -53,6 +53,14 @@ class SeamSpec:
 
 
 @dataclass(frozen=True)
+class Wire:
+    """A port that carries codes: their format, and the name of their scale."""
+
+    format: str
+    scale: str
+
+
+@dataclass(frozen=True)
 class InnerSpec:
     """A structure, or a seam of it, in a slot of another.
 
@@ -76,7 +84,9 @@ class StructureSpec:
     of the seam ``mlp``. Repeated slots and outputs are lists/tuples. ``sizes``: the dims
     that no tensor shows and the reference takes by keyword, keyword -> dim. ``parts``: what
     stays the host's inside, callables that the reference takes by keyword. ``discover``:
-    what modules look like that it can sit on.
+    what modules look like that it can sit on. ``inner``: slots that are structures.
+    ``updates``: output -> the input it overwrites; ``aliases``: output -> the input whose
+    storage it is. ``wires``: ports that carry codes.
 
     ``imported``, here and on impls, schemes and bindings: why the declaration was never
     verified (``status imported``); attach refuses it. None where it was written for us.
@@ -103,6 +113,10 @@ class StructureSpec:
     parts: tuple[str, ...] = ()
     imported: str | None = None
     discover: tuple[Pattern, ...] = ()
+    inner: Mapping[str, InnerSpec] = field(default_factory=dict)
+    updates: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    wires: Mapping[str, Wire] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

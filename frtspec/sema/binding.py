@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -10,8 +10,11 @@ from frtspec.diag.source import SourceFile
 from frtspec.ir import decl as ir
 from frtspec.sema.common import named_once, only_one, origin, status
 from frtspec.sema.context import Context
-from frtspec.sema.hostexpr import HostExprs
-from frtspec.sema.links import check_chain, check_group, check_pipeline
+from frtspec.sema.exports import exports
+from frtspec.sema.hostexpr import ROOTS, HostExprs
+from frtspec.sema.hosts import hosts
+from frtspec.sema.links import Links, Placed
+from frtspec.sema.pipeline_use import PipelineUses
 from frtspec.sema.scope import Scope, Symbol, declare, reserved
 from frtspec.sema.seat import Seats
 from frtspec.sema.target import Built
@@ -27,7 +30,7 @@ class Bindings:
     """Builds bindings against the structures and pipelines of the run."""
 
     structures: Mapping[str, Mapping[int, Built]]
-    pipelines: Mapping[str, Mapping[int, ast.PipelineDecl]]
+    pipelines: Mapping[str, Mapping[int, ir.Pipeline]]
 
     def build(self, source: SourceFile, node: ast.BindingDecl, context: Context) -> ir.Binding:
         return _Builder(source, node, context, self).build()
@@ -41,67 +44,58 @@ class _Builder:
     world: Bindings
     names: Scope = field(default_factory=Scope)
     dims: dict[str, ast.Name] = field(default_factory=dict)
-    seats: dict[str, ir.Seat] = field(default_factory=dict)
+    seats: dict[str, Placed] = field(default_factory=dict)
 
     def members(self, kind: type[T]) -> list[T]:
         return [m for m in self.node.members if isinstance(m, kind)]
 
     def build(self) -> ir.Binding:
         only_one(self.context, self.members(ast.StatusDecl), "status")
-        hosts = self.hosts()
+        trust = status(self.context, self.members(ast.StatusDecl))
+        imported = trust.name == "imported"
+        places = hosts(self.context, self.node.name, self.members(ast.HostDecl), imported)
         dims = self.read_dims()
         groups = tuple(self.groups())
         if not groups and not self.members(ast.PipelineUse) and "seat" not in self.context.dropped:
             message = f"binding `{self.node.name.id}` places nothing"
             self.context.error("FRT0209", message, self.node.name.span, help="add a seat")
-        self.links(self.node.members)
-        for use in self.members(ast.PipelineUse):
-            check_pipeline(self.context, use, self.world.pipelines, self.seats)
+        chains, joined = self.links(self.node.members, ())
+        if chains or joined:
+            groups += (ir.EachSeats((), (), chains, joined, self.node.span),)
+        pipelines = self.pipelines(imported)
         for name, at in self.dims.items():
             why = "no seat, range or dim reads it: use it or leave it out"
             self.context.unused("dim", name, at.span, why)
         return ir.Binding(
             name=self.node.name.id,
             doc=self.node.doc.text if self.node.doc else "",
-            status=status(self.context, self.members(ast.StatusDecl)),
-            hosts=hosts,
+            status=trust,
+            hosts=places,
             dims=dims,
             groups=groups,
             origin=origin(self.source, self.node.span),
             evidence=tuple(m.text.text for m in self.members(ast.EvidenceDecl)),
+            exports=exports(self.context, self.members(ast.ExportDecl)),
+            pipelines=pipelines,
         )
 
-    # ------------------------------------------------------------ host and dims
+    def pipelines(self, imported: bool) -> tuple[ir.BoundPipeline, ...]:
+        nodes = self.members(ast.PipelineUse)
+        named_once(self.context, "pipeline", [node.name for node in nodes])
+        seats: dict[str, tuple[str, ...]] = {
+            name: (placed.seat.structure[0],) for name, placed in self.seats.items()
+        }
+        uses = PipelineUses(
+            self.context,
+            self.world.pipelines,
+            seats,
+            list(self.world.structures),
+            HostExprs(self.context, self.dims),
+            imported,
+        )
+        return tuple(use for use in map(uses.build, nodes) if use is not None)
 
-    def hosts(self) -> tuple[ir.HostRef, ...]:
-        nodes = self.members(ast.HostDecl)
-        if not nodes and "host" not in self.context.dropped:
-            self.context.error(
-                "FRT0209",
-                f"binding `{self.node.name.id}` names no host",
-                self.node.name.span,
-                help='add: host transformers ">=5.0,<6" class LlamaForCausalLM',
-            )
-        return tuple(self.host(node) for node in nodes)
-
-    def host(self, node: ast.HostDecl) -> ir.HostRef:
-        if node.native_module is None and not node.classes and "class" not in self.context.dropped:
-            self.context.error(
-                HOST,
-                f"host `{node.package.id}` names no class of model",
-                node.span,
-                help="add `class LlamaForCausalLM`; several stand in parentheses",
-            )
-        named_once(self.context, "class", node.classes)
-        if node.versions is not None and not _is_specifier(node.versions.value):
-            self.context.error(
-                HOST,
-                f'"{node.versions.value}" is no range of versions',
-                node.versions.span,
-                help='write it as pip does: ">=5.0,<6"',
-            )
-        versions = None if node.versions is None else node.versions.value
-        return ir.HostRef(node.package.id, versions, tuple(c.id for c in node.classes))
+    # ------------------------------------------------------------ dims
 
     def read_dims(self) -> tuple[tuple[str, ast.Expr], ...]:
         """The binding's dims; each may use those before it."""
@@ -113,7 +107,7 @@ class _Builder:
             if "[" in name.id:
                 message = "a dim of the binding is one number"
                 self.context.error("FRT0312", message, name.span, help="seats set indexed dims")
-            elif name.id in ("config", "refuse", "true", "false", "none"):
+            elif name.id in (*ROOTS, "refuse", "true", "false", "none"):
                 help = "give the dim another name"
                 self.context.error(
                     "FRT0204", f"`{name.id}` means something else", name.span, help=help
@@ -125,70 +119,81 @@ class _Builder:
 
     # ------------------------------------------------------------ seats
 
-    def groups(self) -> Iterable[ir.EachSeats]:
+    def groups(self) -> Iterator[ir.EachSeats]:
         """Seats in order; those outside any ``each`` in groups of their own."""
         for member in self.node.members:
             if isinstance(member, ast.EachDecl):
-                yield self.each(member)
+                yield from self.each(member, ())
             elif isinstance(member, ast.SeatDecl):
-                seats = self.seat(member, None)
-                yield ir.EachSeats(None, None, None, False, None, seats, member.span)
+                yield ir.EachSeats((), self.seat(member, ()), (), (), member.span)
 
-    def each(self, node: ast.EachDecl) -> ir.EachSeats:
-        why = reserved(node.index.id)
-        if why is not None or node.index.id in self.dims:
-            what = "is a dim already" if node.index.id in self.dims else "cannot be an index"
-            help = why or "give the index another name"
-            self.context.error("FRT0204", f"`{node.index.id}` {what}", node.index.span, help=help)
-        outer = HostExprs(self.context, self.dims)
-        outer.check(node.range.lo)
-        if node.range.hi is None:
-            self.context.error("FRT0312", "the range of `each` has an end", node.range.span)
-        else:
-            outer.check(node.range.hi)
-        inner = HostExprs(self.context, self.dims, node.index.id)
-        if node.where is not None:
-            inner.check(node.where)
-        self.context.used.discard(("index", node.index.id))
+    def each(self, node: ast.EachDecl, outer: tuple[ir.Loop, ...]) -> Iterator[ir.EachSeats]:
+        """The seats of one ``each``, in order: an ``each`` inside splits them."""
+        loops = (*outer, self.loop(node, outer))
         seats: tuple[ir.Seat, ...] = ()
         for member in node.members:
             if isinstance(member, ast.SeatDecl):
-                seats += self.seat(member, node.index.id)
-        self.links(node.members)
-        return ir.EachSeats(
-            node.index.id,
-            node.range.lo,
-            node.range.hi,
-            node.range.inclusive,
-            node.where,
-            seats,
-            node.span,
-        )
+                seats += self.seat(member, loops)
+            elif isinstance(member, ast.EachDecl):
+                if seats:
+                    yield ir.EachSeats(loops, seats, (), (), node.span)
+                seats = ()
+                yield from self.each(member, loops)
+        chains, groups = self.links(node.members, loops)
+        if seats or chains or groups:
+            yield ir.EachSeats(loops, seats, chains, groups, node.span)
 
-    def seat(self, node: ast.SeatDecl, index: str | None) -> tuple[ir.Seat, ...]:
+    def loop(self, node: ast.EachDecl, outer: tuple[ir.Loop, ...]) -> ir.Loop:
+        name, taken = node.index, [loop.index for loop in outer]
+        why = reserved(name.id)
+        if why is not None or name.id in (*self.dims, *taken, *ROOTS):
+            what = "is a dim already" if name.id in self.dims else "cannot be an index"
+            what = "is the index of the `each` around" if name.id in taken else what
+            help = why or "give the index another name"
+            self.context.error("FRT0204", f"`{name.id}` {what}", name.span, help=help)
+        around = HostExprs(self.context, self.dims, taken)
+        around.check(node.range.lo)
+        if node.range.hi is None:
+            self.context.error("FRT0312", "the range of `each` has an end", node.range.span)
+        else:
+            around.check(node.range.hi)
+        if node.where is not None:
+            HostExprs(self.context, self.dims, (*taken, name.id)).check(node.where)
+        self.context.used.discard(("index", name.id))
+        hi = node.range.lo if node.range.hi is None else node.range.hi
+        return ir.Loop(name.id, node.range.lo, hi, node.range.inclusive, node.where, node.span)
+
+    def seat(self, node: ast.SeatDecl, loops: tuple[ir.Loop, ...]) -> tuple[ir.Seat, ...]:
         declare(self.context, self.names, "seat", node.name, Symbol("seat", node.name.span))
-        host = HostExprs(self.context, self.dims, index)
+        indexes = tuple(loop.index for loop in loops)
+        host = HostExprs(self.context, self.dims, indexes)
         seat = Seats(self.context, self.world.structures, host).build(node)
         if seat is None:
             return ()
         named = _named(node.path)
-        if index is not None and index not in named and named <= set(self.dims):
+        missing = next((index for index in indexes if index not in named), None)
+        if missing is not None and named <= {*self.dims, *indexes}:
             self.context.error(
                 "FRT0205",
-                f"seat `{node.name.id}` is at the same place for every `{index}`",
+                f"seat `{node.name.id}` is at the same place for every `{missing}`",
                 node.path.span,
-                help=f"write {{{index}}} where the number goes in the path, or put the seat "
+                help=f"write {{{missing}}} where the number goes in the path, or put the seat "
                 "outside `each`",
             )
-        self.seats[seat.name] = seat
+        self.seats[seat.name] = Placed(seat, indexes)
         return (seat,)
 
-    def links(self, members: Iterable[object]) -> None:
+    def links(
+        self, members: Iterable[object], loops: tuple[ir.Loop, ...]
+    ) -> tuple[tuple[ir.Chain, ...], tuple[ir.SeatGroup, ...]]:
+        indexes = tuple(loop.index for loop in loops)
+        found = Links(self.context, self.names, self.seats, self.world.structures, indexes)
         for member in members:
             if isinstance(member, ast.ChainDecl):
-                check_chain(self.context, member, self.names, self.seats, self.world.structures)
+                found.chain(member)
             elif isinstance(member, ast.GroupDecl):
-                check_group(self.context, member, self.names)
+                found.group(member)
+        return tuple(found.chains), tuple(found.groups)
 
 
 def _named(path: ast.HostPath) -> set[str]:
@@ -204,13 +209,3 @@ def _named(path: ast.HostPath) -> set[str]:
         elif hasattr(node, "__dataclass_fields__"):
             stack.extend(getattr(node, name) for name in node.__dataclass_fields__)
     return found
-
-
-def _is_specifier(text: str) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        return False
-    return bool(text.strip())

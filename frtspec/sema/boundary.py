@@ -8,6 +8,7 @@ from frtspec.ir import decl as ir
 from frtspec.sema.common import named_once
 from frtspec.sema.context import Context
 from frtspec.sema.hostexpr import HostExprs
+from frtspec.sema.places import Places
 from frtspec.sema.settings import Settings
 from frtspec.sema.target import Target
 from frtspec.sema.views import Views
@@ -15,13 +16,6 @@ from frtspec.syntax import ast
 
 BOUNDARY = "FRT0607"
 PORT = "input or output"
-
-
-def place_of(host: HostExprs, node: ast.Place) -> ir.PlaceRef:
-    """A place as data; its path is checked."""
-    if node.path is not None:
-        host.path(node.path)
-    return ir.PlaceRef(node.kind, node.path, None if node.arg is None else node.arg.id, node.span)
 
 
 @dataclass
@@ -33,6 +27,7 @@ class Boundaries:
     target: Target
     host: HostExprs
     settings: Settings
+    places: Places
 
     def build(self, node: ast.BoundaryDecl | None, siblings: bool) -> ir.BoundaryRef | None:
         """The boundary; None for siblings, whose members are its ends."""
@@ -93,10 +88,11 @@ class Boundaries:
             if port is None:
                 self.context.unknown(PORT, name, known)
                 continue
-            if port.direction == "out" and place.kind != "output":
+            handed_on = place.kind == "arg" and self.places.routed(place)
+            if port.direction == "out" and place.kind != "output" and not handed_on:
                 message = f"`{name.id}` is an output: it is the output of a module"
                 self.context.error(BOUNDARY, message, place.span, help="write `output of …`")
-            found[port.direction][name.id] = place_of(self.host, place)
+            found[port.direction][name.id] = self.places.of(place, port)
         for port in known.values():
             needed = self.settings.needed(port)
             lost = port.name not in found[port.direction] and port.name not in self.context.dropped

@@ -12,16 +12,19 @@ from frtspec.syntax import ast
 
 WRONG = "FRT0602"
 TRUTHS = ("true", "false", "none")
+ROOTS = ("config", "model")
+"""What fields hang on: the model's config, and the model itself."""
+
 OPERATORS = ("+", "-", "*", "/", "//", "%", "??", "and", "or", "==", "!=")
 
 
 @dataclass
 class HostExprs:
-    """``dims``: dims of the binding in scope; ``index``: the index of the ``each``."""
+    """``dims``: dims of the binding in scope; ``indexes``: those of the ``each`` around."""
 
     context: Context
     dims: Collection[str]
-    index: str | None = None
+    indexes: Collection[str] = ()
 
     def check(self, node: object, depth: int = 0) -> None:
         """Report every name that means nothing and every form that cannot be evaluated."""
@@ -61,33 +64,33 @@ class HostExprs:
             WRONG,
             message,
             span,
-            help="config expressions are config.field, dims, numbers, strings, + - * / // %, "
-            "??, comparisons, and, or, not, and match",
+            help="config expressions are config.field, model.part, dims, numbers, strings, "
+            "+ - * / // %, ??, comparisons, and, or, not, and match",
         )
 
     def name(self, name: ast.Name) -> None:
         if name.id in self.dims:
             self.context.use("dim", name.id)
-        elif name.id == self.index:
+        elif name.id in self.indexes:
             self.context.use("index", name.id)
         elif name.id == "refuse":
             message = "`refuse` stands as the value of an arm of `match`"
             self.context.error(WRONG, message, name.span)
-        elif name.id not in ("config", *TRUTHS):
-            self.context.unknown("dim", name, ["config", *self.dims, *_given(self.index)])
+        elif name.id not in (*ROOTS, *TRUTHS):
+            self.context.unknown("dim", name, [*ROOTS, *self.dims, *self.indexes])
 
     def field(self, base: ast.Expr, depth: int) -> None:
-        """Only what hangs on ``config`` has fields and places."""
+        """Only what hangs on ``config`` or ``model`` has fields and places."""
         root: object = base
         while isinstance(root, ast.Field | ast.Index):
             root = root.base
-        if isinstance(root, ast.Name) and root.id == "config":
+        if isinstance(root, ast.Name) and root.id in ROOTS:
             if isinstance(base, ast.Index | ast.Field):
                 self.check(base, depth + 1)
-        elif isinstance(root, ast.Name) and root.id not in (*self.dims, *_given(self.index)):
-            self.context.unknown("source", root, ["config"])
+        elif isinstance(root, ast.Name) and root.id not in (*self.dims, *self.indexes):
+            self.context.unknown("source", root, ROOTS)
         elif not isinstance(root, ast.ErrorNode):
-            self.bad("only `config` has fields", base.span)
+            self.bad("only `config` and `model` have fields", base.span)
 
     def item(self, item: object, depth: int) -> None:
         match item:
@@ -139,7 +142,3 @@ class HostExprs:
         for part in path.parts:
             if part.expr is not None:
                 self.check(part.expr)
-
-
-def _given(name: str | None) -> list[str]:
-    return [] if name is None else [name]

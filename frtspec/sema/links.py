@@ -1,103 +1,134 @@
-"""What joins seats: chains, groups and pipelines, checked by name."""
+"""What joins seats: chains and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from frtspec.ir import decl as ir
 from frtspec.ir import words
 from frtspec.ir.types import DTYPES
-from frtspec.sema.common import named_once, one_of, version
+from frtspec.sema.common import named_once, one_of
 from frtspec.sema.context import Context, listing
-from frtspec.sema.scope import Scope
+from frtspec.sema.scope import Scope, Symbol, declare
 from frtspec.sema.target import Built
 from frtspec.syntax import ast
 
-LINK, PIPELINE, STAGE = "FRT0610", "FRT0901", "FRT0902"
+LINK = "FRT0610"
+WIRE, APART = "FRT0643", "FRT0644"
 
 
-def check_chain(
-    context: Context,
-    node: ast.ChainDecl,
-    names: Scope,
-    seats: Mapping[str, ir.Seat],
-    structures: Mapping[str, Mapping[int, Built]],
-) -> None:
-    """Both ends are ports of seats; the wire is a dtype; the facts are known."""
-    for (seat, port), direction in ((node.producer, "output"), (node.consumer, "input")):
-        if seat.id not in seats:
-            if names.find(seat.id) is None:
-                context.unknown("seat", seat, seats)
-            continue
-        name, number = seats[seat.id].structure
-        structure = structures[name][number].structure
-        ports = structure.outputs if direction == "output" else structure.inputs
-        known = [p.name for p in ports]
-        if port.id not in known:
-            context.unknown(f"{direction} of {name}", port, known)
-    if node.producer[0].id == node.consumer[0].id:
-        context.error(LINK, "a chain joins two seats", node.span)
-    one_of(context, "dtype", node.wire, DTYPES)
-    named_once(context, "fact", node.facts)
-    for fact in node.facts:
-        one_of(context, "fact", fact, words.WIRE_FACTS)
+@dataclass(frozen=True)
+class Placed:
+    """A seat and the indexes of the ``each`` that it stands in, the outermost first."""
+
+    seat: ir.Seat
+    indexes: tuple[str, ...]
 
 
-def check_group(context: Context, node: ast.GroupDecl, names: Scope) -> None:
-    """The seats exist, each once; the writer is one of the ways to choose one."""
-    named_once(context, "seat", node.seats)
-    known = [n for n, s in names.names.items() if s.kind == "seat"]
-    for seat in node.seats:
-        if seat.id not in known:
-            context.unknown("seat", seat, known)
-    if node.writer.id not in ("first_called", *(s.id for s in node.seats)):
-        message = f"`{node.writer.id}` cannot be the writer"
-        help = f"first_called, or one of {listing([s.id for s in node.seats])}"
-        context.error(LINK, message, node.writer.span, help=help)
+@dataclass
+class Links:
+    """Chains and groups that stand under the same ``each``; ``indexes``: its indexes.
 
+    A chain joins two seats of the same numbers. A group stands with its seats, or outside
+    any ``each``: then it holds them for every number.
+    """
 
-def check_pipeline(
-    context: Context,
-    node: ast.PipelineUse,
-    pipelines: Mapping[str, Mapping[int, ast.PipelineDecl]],
-    seats: Mapping[str, ir.Seat],
-) -> None:
-    """The pipeline exists in this version; stages are its stages; seats are seats."""
-    by_version = pipelines.get(node.name.id)
-    if by_version is None:
-        context.unknown("pipeline", node.name, pipelines, code=PIPELINE)
-        return
-    number = version(context, node.version)
-    if number not in by_version:
-        known = listing([f"version {k}" for k in sorted(by_version)])
-        message = f"pipeline `{node.name.id}` has no version {number}"
-        context.error(PIPELINE, message, node.version.span, help=f"there is {known}")
-        return
-    declared = by_version[number]
-    stages = [n.id for n in item_names(declared.members, "stage")]
-    for name in item_names(node.members, "stage"):
-        if name.id not in stages:
-            context.unknown("stage", name, stages, code=STAGE)
-    for seat in _seats_named(node.members):
-        if seat.id not in seats:
-            context.unknown("seat", seat, seats)
+    context: Context
+    names: Scope
+    seats: Mapping[str, Placed]
+    structures: Mapping[str, Mapping[int, Built]]
+    indexes: tuple[str, ...]
+    chains: list[ir.Chain] = field(default_factory=list)
+    groups: list[ir.SeatGroup] = field(default_factory=list)
 
+    def chain(self, node: ast.ChainDecl) -> None:
+        """Both ends are ports of seats that can carry the wire; the facts are known."""
+        ends = [
+            self.end(node, *node.producer, "output"),
+            self.end(node, *node.consumer, "input"),
+        ]
+        if node.producer[0].id == node.consumer[0].id:
+            self.context.error(LINK, "a chain joins two seats", node.span)
+        wire = one_of(self.context, "dtype", node.wire, DTYPES)
+        facts = self.facts(node.facts, words.WIRE_FACTS)
+        if not node.facts:
+            self.context.error(
+                LINK,
+                "a chain has to prove what it relies on",
+                node.span,
+                help=f"add `require ({', '.join(words.WIRE_FACTS)})`",
+            )
+        for port in ends:
+            if port is not None and wire is not None:
+                self.carries(node, port, wire)
+        if wire is not None:
+            (maker, left), (taker, right) = node.producer, node.consumer
+            self.chains.append(
+                ir.Chain((maker.id, left.id), (taker.id, right.id), wire, facts, node.span)
+            )
 
-def item_names(members: Iterable[object], keyword: str) -> list[ast.Name]:
-    """Names of the items of one keyword, at this level."""
-    items = [m for m in members if isinstance(m, ast.Item) and m.keyword == keyword]
-    return [item.name for item in items if item.name is not None]
+    def end(self, node: ast.ChainDecl, seat: ast.Name, port: ast.Name, side: str) -> ir.Port | None:
+        """The port at one end, or None when it was reported."""
+        placed = self.seats.get(seat.id)
+        if placed is None:
+            if self.names.find(seat.id) is None:
+                self.context.unknown("seat", seat, self.seats)
+            return None
+        if placed.indexes != self.indexes:
+            self.apart(seat, placed)
+        name, number = placed.seat.structure
+        structure = self.structures[name][number].structure
+        ports = {
+            p.name: p for p in (structure.outputs if side == "output" else structure.inputs)
+        }
+        if port.id not in ports:
+            self.context.unknown(f"{side} of {name}", port, ports)
+        return ports.get(port.id)
 
+    def apart(self, seat: ast.Name, placed: Placed) -> None:
+        where = listing([f"`each {index}`" for index in placed.indexes]) or "no `each`"
+        self.context.error(
+            APART,
+            f"seat `{seat.id}` stands in {where}: which number of it is meant?",
+            seat.span,
+            help="put the link into the `each` of the seats that it joins",
+        )
 
-def _seats_named(members: Iterable[object]) -> Iterator[ast.Name]:
-    """Every name after `seats`, at any depth."""
-    for item in members:
-        if isinstance(item, ast.Item):
-            yield from item.names if item.keyword == "seats" else ()
-            yield from _seats_named(item.members)
+    def carries(self, node: ast.ChainDecl, port: ir.Port, wire: str) -> None:
+        """A port of the host's dtype can go over any float or quantised wire; another port
+        has the dtype that its structure says."""
+        own = port.dtype
+        if own == "host" and DTYPES[wire][0] in ("float", "quantised"):
+            return
+        if own != wire:
+            self.context.error(
+                WIRE,
+                f"`{port.name}` is {own}: it can't go over a wire of {wire}",
+                node.wire.span,
+                help=f"write `wire {own}`" if own != "host" else "a wire is of a float dtype",
+            )
 
+    def group(self, node: ast.GroupDecl) -> None:
+        """The seats exist, each once; the writer is one of the ways to choose one."""
+        declare(self.context, self.names, "group", node.name, Symbol("group", node.name.span))
+        named_once(self.context, "seat", node.seats)
+        known = [n for n, s in self.names.names.items() if s.kind == "seat"]
+        for seat in node.seats:
+            placed = self.seats.get(seat.id)
+            if seat.id not in known:
+                self.context.unknown("seat", seat, known)
+            elif placed is not None and self.indexes and placed.indexes != self.indexes:
+                self.apart(seat, placed)
+        if node.writer.id not in ("first_called", *(s.id for s in node.seats)):
+            message = f"`{node.writer.id}` cannot be the writer"
+            help = f"first_called, or one of {listing([s.id for s in node.seats])}"
+            self.context.error(LINK, message, node.writer.span, help=help)
+        facts = self.facts(node.facts, words.GROUP_FACTS)
+        names = tuple(seat.id for seat in node.seats)
+        self.groups.append(ir.SeatGroup(node.name.id, names, node.writer.id, facts, node.span))
 
-def check_pipeline_decl(context: Context, node: ast.PipelineDecl) -> None:
-    """Stages and windows are named once."""
-    for keyword in ("stage", "window", "buffer"):
-        named_once(context, keyword, item_names(node.members, keyword))
+    def facts(self, nodes: tuple[ast.Name, ...], known: Mapping[str, str]) -> tuple[str, ...]:
+        named_once(self.context, "fact", nodes)
+        found = [one_of(self.context, "fact", fact, known) for fact in nodes]
+        return tuple(fact for fact in found if fact is not None)

@@ -10,10 +10,12 @@ from typing import TypeVar
 from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
 from frtspec.ir import words
-from frtspec.sema.boundary import Boundaries, place_of
+from frtspec.sema.boundary import Boundaries
 from frtspec.sema.common import named_once, one_of, only_one
 from frtspec.sema.context import Context, listing
+from frtspec.sema.forms import SeatForm, seat_form
 from frtspec.sema.hostexpr import HostExprs
+from frtspec.sema.places import Places
 from frtspec.sema.settings import Settings, settings
 from frtspec.sema.target import Built, Target, resolve
 from frtspec.sema.views import Views
@@ -86,7 +88,7 @@ class _Builder:
             seam=self.target.seam.name if self.target.seam else None,
             path=self.node.path,
             when=self.node.when,
-            form=self.form(bool(siblings)),
+            form=self.form.name,
             variants=self.variants(),
             params=self.params(),
             dims=self.dims(),
@@ -98,22 +100,19 @@ class _Builder:
             expects=tuple(
                 e for m in self.members(ast.ExpectDecl) if (e := expect(self.context, self.host, m))
             ),
+            route=self.form.route,
+            cadence=self.form.cadence,
             span=self.node.span,
         )
 
     # ------------------------------------------------------------ choices and numbers
 
-    def form(self, siblings: bool) -> str:
+    @cached_property
+    def form(self) -> SeatForm:
         nodes = self.members(ast.FormDecl)
         only_one(self.context, nodes, "form")
-        if not nodes:
-            return "siblings" if siblings else "swap"
-        form = one_of(self.context, "form", nodes[0].name, words.FORMS)
-        if form is not None and (form == "siblings") != siblings and form in ("siblings", "swap"):
-            problem = "has no `siblings`" if form == "siblings" else "has `siblings`"
-            message = f"the form is {form}, but the seat {problem}"
-            self.context.error(SIBLINGS, message, nodes[0].span)
-        return form or "swap"
+        siblings = bool(self.members(ast.SiblingsDecl))
+        return seat_form(self.context, nodes[0] if nodes else None, siblings)
 
     def once(self, what: str, nodes: Sequence[T], name: Callable[[T], ast.Name]) -> list[T]:
         """Each node under its name, the first of each; repeats are reported."""
@@ -228,9 +227,10 @@ class _Builder:
 
     def points(self) -> tuple[tuple[str, ir.PlaceRef], ...]:
         known = [p.name for p in self.target.points]
+        places = Places(self.context, self.host, self.form.route)
         out = {}
         for node in self.once("point", self.members(ast.PointMap), lambda n: n.point):
-            place = place_of(self.host, node.place)
+            place = places.of(node.place)
             if node.point.id not in known:
                 self.context.unknown("point", node.point, known)
                 continue
@@ -250,7 +250,10 @@ class _Builder:
     def boundary(self, siblings: bool) -> ir.BoundaryRef | None:
         nodes = self.members(ast.BoundaryDecl)
         only_one(self.context, nodes, "boundary")
-        builder = Boundaries(self.context, self.node, self.target, self.host, self.settings)
+        places = Places(self.context, self.host, self.form.route)
+        builder = Boundaries(
+            self.context, self.node, self.target, self.host, self.settings, places
+        )
         return builder.build(nodes[0] if nodes else None, siblings)
 
     # ------------------------------------------------------------ siblings and facts

@@ -112,7 +112,7 @@ class Views:
 
     def source(
         self, node: ast.SlotMap
-    ) -> tuple[str | None, ast.HostPath | None, tuple[str | int | tuple[str, ...], ...]]:
+    ) -> tuple[str | None, ast.HostPath | None, tuple[str | int, ...]]:
         """Which view, of which parameter, with which further arguments."""
         if isinstance(node.value, ast.HostPath):
             self.host.path(node.value)
@@ -136,6 +136,8 @@ class Views:
             self.host.path(path)
         if view == "expert":
             return view, path, self.expert(call, args[0])
+        if view == "part":
+            return view, path, self.part(call, args)
         if view == "chunks":
             return view, path, self.chunks(node, call, args)
         return view, path, ()
@@ -143,16 +145,28 @@ class Views:
     def bad(self, call: ast.Call, message: str) -> None:
         self.context.error(SLOT, message, call.span, help=f"{call.func.id}: {_what(call.func.id)}")
 
-    def expert(self, call: ast.Call, which: object) -> tuple[int, ...]:
+    def expert(self, call: ast.Call, which: object) -> tuple[int | str, ...]:
+        """The expert's number: written, or the index of an ``each``."""
         if isinstance(which, ast.Number):
             return (int(which.value),)
-        self.bad(call, "`expert` takes the number of an expert")
+        if isinstance(which, ast.HostPath) and which.text in self.host.indexes:
+            self.context.use("index", which.text)
+            return (which.text,)
+        self.bad(call, "`expert` takes the number of an expert, or the index of an `each`")
+        return ()
+
+    def part(self, call: ast.Call, args: list[object]) -> tuple[int, ...]:
+        """(which part, of how many): counted from 0."""
+        numbers = [int(arg.value) for arg in args if isinstance(arg, ast.Number)]
+        if len(numbers) == 2 and 0 <= numbers[0] < numbers[1]:
+            return tuple(numbers)
+        self.bad(call, "`part` takes which part, counted from 0, and of how many")
         return ()
 
     def chunks(
         self, node: ast.SlotMap, call: ast.Call, args: list[object]
-    ) -> tuple[str | tuple[str, ...], ...]:
-        """(the chunk wanted, all chunk names): the one that the slot is named after."""
+    ) -> tuple[str, ...]:
+        """(the chunk wanted, all chunk names…): the one that the slot is named after."""
         names = tuple(a.text for a in args if isinstance(a, ast.HostPath))
         fits = [n for n in names if node.slot.id == n or node.slot.id.endswith(f"_{n}")]
         if len(names) != len(args) or len(set(names)) != len(names):
@@ -161,7 +175,7 @@ class Views:
         if len(fits) != 1:
             self.bad(call, f"slot `{node.slot.id}` is named after none of the chunks")
             return ()
-        return fits[0], names
+        return (fits[0], *names)
 
 
 def _what(view: str) -> str:
