@@ -32,7 +32,8 @@ class Boundaries:
     def build(self, node: ast.BoundaryDecl | None, siblings: bool) -> ir.BoundaryRef | None:
         """The boundary; None for siblings, whose members are its ends."""
         if node is None:
-            if not siblings and "boundary" not in self.context.dropped:
+            left_open = siblings or self.context.imported
+            if not left_open and "boundary" not in self.context.dropped:
                 self.absent()
             return None
         if node.none_reason is not None:

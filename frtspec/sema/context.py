@@ -49,10 +49,12 @@ class Context:
 
     ``what``: how messages call the declaration (``structure decoder_ffn version 1``).
     ``dropped``: words in the text of its members that could not be parsed.
+    ``imported``: it says only what its source says, so what is left open is no error.
     """
 
     what: str
     dropped: frozenset[str] = frozenset()
+    imported: bool = False
     found: list[Diagnostic] = field(default_factory=list)
     used: set[tuple[str, str]] = field(default_factory=set)
     _unknown: dict[tuple[str, str], _Unknown] = field(default_factory=dict)

@@ -69,7 +69,8 @@ class _Builder:
 
     @cached_property
     def settings(self) -> Settings:
-        return settings(self.target.structure, self.members(ast.VariantSet))
+        nodes = self.members(ast.VariantSet)
+        return settings(self.target.structure, nodes, self.context.imported)
 
     def build(self) -> ir.Seat:
         views = Views(self.context, self.target, self.host)
@@ -194,6 +195,8 @@ class _Builder:
     def missing(
         self, code: str, what: str, names: Iterable[str], help: Callable[[str], str]
     ) -> None:
+        if self.context.imported:
+            return
         for name in names:
             if name not in self.context.dropped and not self.context.misspelt(what, name):
                 message = f"seat `{self.node.name.id}` does not set the {what} `{name}`"

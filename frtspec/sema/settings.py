@@ -16,10 +16,12 @@ from frtspec.syntax import ast
 @dataclass(frozen=True)
 class Settings:
     """``values``: variant axis -> the values it may take on this seat; an axis that the
-    seat failed to set is missing, and nothing is said about what depends on it."""
+    seat failed to set is missing, and nothing is said about what depends on it.
+    ``imported``: the seat may leave out what its source does not say."""
 
     structure: Structure
     values: Mapping[str, tuple[str, ...]]
+    imported: bool = False
 
     def may_hold(self, cond: Cond | None) -> bool:
         """Whether a condition is true for some of the values (and some things given)."""
@@ -46,12 +48,14 @@ class Settings:
 
     def needed(self, item: Slot | Port | Point) -> bool:
         """Whether the seat has to say where an item is."""
-        if self.open(item) or self.ruled_out(item):
+        if self.imported or self.open(item) or self.ruled_out(item):
             return False
         return isinstance(item, Point) or not may_be_absent(self.structure, item)
 
 
-def settings(structure: Structure, nodes: Iterable[ast.VariantSet]) -> Settings:
+def settings(
+    structure: Structure, nodes: Iterable[ast.VariantSet], imported: bool = False
+) -> Settings:
     """What the ``variant`` lines of a seat leave possible."""
     axes = {v.name: v.values for v in structure.variants}
     values: dict[str, tuple[str, ...]] = {
@@ -63,7 +67,7 @@ def settings(structure: Structure, nodes: Iterable[ast.VariantSet]) -> Settings:
             values[node.axis.id] = chosen
         else:
             values.pop(node.axis.id, None)
-    return Settings(structure, values)
+    return Settings(structure, values, imported)
 
 
 def _named(value: ast.Expr) -> list[str]:

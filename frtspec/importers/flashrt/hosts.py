@@ -1,0 +1,117 @@
+"""What is known about the hosts that flash-rt's bindings name, and from where.
+
+The source says which parameter fills a slot and which module it means. A seat needs
+more: the model's class, where the norm rounds, its eps, that the MLP is called at all.
+None of it is guessed. ``SETTLED`` holds what was looked up in the host's own classes;
+``tests/importers/test_settled.py`` builds each class at the binding's sizes and proves
+every line. A binding that is not there, or says other paths, is imported unverified.
+
+Where a point lies follows one rule, proven with the rest: the value after the norm is
+the input of the MLP, the value before the last product the input of the module whose
+weight that product takes, the region's ``x`` the input of the module that holds the
+norm's weight, and its ``y`` the output of the module that the source names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a verified seat needs beyond the source.
+
+    layer, mlp  module paths that the source has to name, for the facts to be about it
+    classes     of the model; ``mlp_class`` of the seat's module
+    versions    of the package that the facts hold for
+    variants    axes that the source leaves open, or does not know
+    eps         where the config has it; None: the structure's default is the host's
+    activation  the fact to be checked, and the module it is about
+    unbiased    modules without bias, below the seat
+    """
+
+    layer: str
+    mlp: str
+    classes: tuple[str, ...]
+    mlp_class: str
+    versions: str
+    variants: Mapping[str, str]
+    eps: str | None
+    activation: tuple[str, str]
+    unbiased: tuple[str, ...]
+
+
+_GATED = ("gate_proj", "up_proj", "down_proj")
+
+
+def _decoder(classes: tuple[str, ...], mlp_class: str, layer: str, eps: str) -> Settled:
+    return Settled(
+        layer=layer,
+        mlp=f"{layer}.mlp",
+        classes=classes,
+        mlp_class=mlp_class,
+        versions=">=5.0,<6",
+        variants={"norm_rounding": "before_weight"},
+        eps=eps,
+        activation=("silu", "act_fn"),
+        unbiased=_GATED,
+    )
+
+
+SETTLED: Mapping[str, Settled] = {
+    "qwen25_15b": _decoder(
+        ("Qwen2ForCausalLM",), "Qwen2MLP", "model.layers.{i}", "config.rms_norm_eps"
+    ),
+    "qwen3_8b": _decoder(
+        ("Qwen3ForCausalLM",), "Qwen3MLP", "model.layers.{i}", "config.rms_norm_eps"
+    ),
+    "qwen3_vl_8b_text": _decoder(
+        ("Qwen3VLForConditionalGeneration",),
+        "Qwen3VLTextMLP",
+        "model.language_model.layers.{i}",
+        "config.text_config.rms_norm_eps",
+    ),
+    "qwen3_vl_8b_vision": Settled(
+        layer="model.visual.blocks.{i}",
+        mlp="model.visual.blocks.{i}.mlp",
+        classes=("Qwen3VLForConditionalGeneration",),
+        mlp_class="Qwen3VLVisionMLP",
+        versions=">=5.0,<6",
+        variants={"norm_affine": "learned"},
+        eps=None,
+        activation=("gelu_tanh", "act_fn"),
+        unbiased=(),
+    ),
+}
+"""By the name of flash-rt's binding, all of transformers."""
+
+
+@dataclass(frozen=True)
+class PathFact:
+    """A path that does not hold for all that the source's range allows."""
+
+    package: str
+    contains: str
+    says: str
+
+
+PATHS: tuple[PathFact, ...] = (
+    PathFact(
+        "lerobot",
+        "vision_tower.vision_model.",
+        "transformers 5.6 and later have no level `vision_model` there",
+    ),
+)
+
+UNSEEN: Mapping[str, str] = {
+    "isaac_gr00t": "isaac_gr00t is on no package index: nothing of it could be looked at",
+    "lerobot": "lerobot below 0.6 was not looked at; the paths were found in 0.6.1's classes",
+}
+"""Packages whose classes could not be looked at in the source's range, and why."""
+
+NEVER_CALLED: Mapping[str, str] = {
+    "model.vlm_with_expert.vlm.model.text_model.layers.{i}": "lerobot",
+    "model.vlm_with_expert.lm_expert.layers.{i}": "lerobot",
+}
+"""Modules whose own ``forward`` the host never calls: it runs their children one by one."""
