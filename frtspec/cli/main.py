@@ -87,6 +87,26 @@ def _parser() -> _Parser:
     explain = command("explain", "explain a code, or list all codes")
     explain.add_argument("code", nargs="?", metavar="CODE", help="for example FRT0201")
 
+    docs = command("docs", "write the catalog's pages: formulas, drawings, costs, who uses what")
+    docs.add_argument("--out", metavar="DIR", default="docs", help="default: docs/")
+    docs.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+
+    verify = command("verify", "hold a binding against a live model: every path, slot, point, call")
+    verify.add_argument(
+        "binding",
+        metavar="BINDING",
+        help="one of the catalog (qwen3), a generated package (my_kernels.qwen3), or FILE.frt",
+    )
+    verify.add_argument(
+        "factory",
+        metavar="MODULE:FACTORY",
+        help="a function that returns (model, forward) or (model, forward, observations)",
+    )
+    verify.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    verify.add_argument(
+        "--max-samples", type=int, metavar="N", help="run at most N samples; default: all"
+    )
+
     commands.add_parser("demo", help="attach to a small real model on this machine", add_help=False)
     return parser
 

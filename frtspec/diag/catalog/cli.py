@@ -216,4 +216,21 @@ CODES: tuple[Code, ...] = (
         ),
         fix="Run `frtspec fmt`.",
     ),
+    Code(
+        id="FRT0871",
+        title="sizes of models that mean nothing",
+        phase="tool",
+        summary="`frtspec docs` works out costs at the sizes in `sizes.toml` of a spec root, and "
+        "that file can't be used.",
+        example=Example(
+            (
+                ("pyproject.toml", '[tool.frtspec]\nspecs = ["specs"]\n'),
+                ("specs/plain.frt", _SCHEME),
+                ("specs/sizes.toml", '[[sizes]]\nmodel = "mine"\n'),
+            ),
+            ("docs", "--check"),
+        ),
+        fix="Mend the table that the message names: `structure`, `model`, `dims`, and `rows` where "
+        "the rows are not M.",
+    ),
 )
