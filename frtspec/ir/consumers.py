@@ -131,9 +131,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "GateDecl": dict.fromkeys(("kind", "on", "per", "metrics", "including", "against"), GATES),
     "QualifyDecl": dict.fromkeys(("form", "when", "rules"), f"{RULES}; enforced with speed"),
     "DiscoverDecl": dict.fromkeys(("seam", "members"), SCAN),
-    "RoleDecl": dict.fromkeys(
-        ("name", "index", "kind", "slots", "where", "tells", "gives"), SCAN
-    ),
+    "RoleDecl": dict.fromkeys(("name", "index", "kind", "slots", "where", "tells", "gives"), SCAN),
     "CalledDecl": dict.fromkeys(("role", "names"), SCAN),
     "RoleSlot": dict.fromkeys(("name", "chunks"), SCAN),
     "TellsDecl": dict.fromkeys(("axis", "arms"), SCAN),
@@ -158,14 +156,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "StatRequest": dict.fromkeys(
         ("point", "stat", "args", "granularity"), f"{SCHEME}: what is measured"
     ),
-    "AtDecl": {
-        "target": SCHEME,
-        "stats": SCHEME,
-        "use": SCHEME,
-        "params": NONE,
-        "keep": SCHEME,
-        "keep_when": NONE,
-    },
+    "AtDecl": dict.fromkeys(("target", "stats", "use", "params", "keep", "keep_when"), SCHEME),
     "OtherwiseKeepDecl": {"reason": SCHEME},
     # bindings
     "HostDecl": {
@@ -308,7 +299,5 @@ MISSING: tuple[Missing, ...] = (
         lambda n: _pack_grain(n) in ("row", "token", "block", "group"),
     ),
     Missing(ast.ScaleDecl, "a scale computed at each call", lambda n: _calls(n.value, "dynamic")),
-    Missing(ast.AtDecl, "a parameter of a route", lambda n: bool(n.params)),
-    Missing(ast.AtDecl, "a condition of a route", lambda n: n.keep_when is not None),
 )
 """What ``check`` reports as FRT0700. ``owner``: only inside this declaration."""

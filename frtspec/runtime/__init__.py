@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from frtspec.runtime import numerics, ops, receipt
+from frtspec.runtime import decisions, numerics, ops, receipt
 from frtspec.runtime.attach import attach, build
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
 from frtspec.runtime.gates import GateResult
@@ -98,6 +98,7 @@ __all__ = [
     "build",
     "check_abi",
     "choose",
+    "decisions",
     "detach",
     "exact_div",
     "first",

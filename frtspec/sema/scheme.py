@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
@@ -11,13 +12,16 @@ from frtspec.diag.source import SourceFile
 from frtspec.ir import decl as ir
 from frtspec.ir import words
 from frtspec.sema.common import granularity, one_of, only_one, origin, status
-from frtspec.sema.context import Context
+from frtspec.sema.context import Context, listing
+from frtspec.sema.decisions import Decisions
+from frtspec.sema.sizes import whole
 from frtspec.sema.target import Built, Target, resolve
 from frtspec.syntax import ast
 
 T = TypeVar("T")
 
 NO_IMPL, STATISTIC, TWICE, NEEDS, AUTO = "FRT0501", "FRT0503", "FRT0504", "FRT0505", "FRT0506"
+PARAM = "FRT0508"
 
 
 @dataclass
@@ -71,14 +75,19 @@ class Schemes:
     def route(self, context: Context, node: ast.AtDecl, target: Target) -> ir.Route:
         stats = [self.stat(context, item, target) for item in node.stats]
         known = tuple(s for s in stats if s is not None)
-        seen: set[str] = set()
-        for item in node.stats:
-            if item.point.id in seen:
-                message = f"the statistic of `{item.point.id}` is given twice"
-                context.error("FRT0208", message, item.point.span)
-            seen.add(item.point.id)
+        self.twice(context, node, stats)
+        params: tuple[tuple[str, Decimal], ...] = ()
+        keep_when: ir.Condition | None = None
         if node.use is not None:
-            self.use(context, node, node.use, target, known, None in stats)
+            decisions = Decisions(context, target, known)
+            if node.keep_when is not None:
+                keep_when = decisions.condition(node.keep_when)
+            impl = self.impl(context, node.use, target)
+            if impl is not None and None not in stats:
+                measured = [(i, s) for i, s in zip(node.stats, stats, strict=True) if s is not None]
+                self.match(context, node.use, impl, measured, decisions.used)
+            if impl is not None:
+                params = route_params(context, node, impl)
         elif any(s.stat is not None for s in known):
             message = "nothing uses what is measured here: the host is kept"
             context.error(NEEDS, message, node.stats[0].span, help="leave the statistics out")
@@ -87,11 +96,27 @@ class Schemes:
             seam=target.seam.name if target.seam else None,
             stats=known,
             use=None if node.use is None else node.use.id,
-            params=(),
+            params=params,
             keep=None if node.keep is None else node.keep.value,
             span=node.span,
             structure_version=target.structure.version,
+            keep_when=keep_when,
         )
+
+    def twice(self, context: Context, node: ast.AtDecl, stats: Sequence[ir.Stat | None]) -> None:
+        """A statistic given twice, and ``none`` beside another one at a point."""
+        first: dict[object, ast.StatRequest] = {}
+        for item, stat in zip(node.stats, stats, strict=True):
+            if stat is None:
+                continue
+            before = first.setdefault((stat.point, stat.stat, stat.granularity), item)
+            message = None
+            if before is not item:
+                message = f"this statistic of `{stat.point}` is given twice"
+            elif first.get((stat.point, None, None), item) is not item:
+                message = f"`{stat.point}: none` says that nothing is measured there"
+            if message is not None:
+                context.error("FRT0208", message, item.point.span)
 
     def stat(self, context: Context, node: ast.StatRequest, target: Target) -> ir.Stat | None:
         points = [p.name for p in target.points]
@@ -101,9 +126,14 @@ class Schemes:
         name = one_of(context, "statistic", node.stat, words.STATISTICS)
         if name is None:
             return None
+        bins = _bins(context, node) if name == "histogram" else None
+        if node.args and name != "histogram":
+            context.error(STATISTIC, f"`{name}` takes no arguments", node.args[0].span)
+            return None
         allowed = words.STATISTICS[name][0]
         if node.granularity is None:
-            return ir.Stat(node.point.id, None if name == "none" else name, _default(allowed))
+            default = _default(allowed)
+            return ir.Stat(node.point.id, None if name == "none" else name, default, bins)
         if not allowed:
             message = f"statistic `{name}` measures nothing: it has no granularity"
             context.error(STATISTIC, message, node.granularity.span)
@@ -117,50 +147,50 @@ class Schemes:
                 help=f"there is {' and '.join(f'{name} per {a}' for a in allowed)}",
             )
             return None
-        return None if grain is None else ir.Stat(node.point.id, name, grain)
+        return None if grain is None else ir.Stat(node.point.id, name, grain, bins)
 
-    def use(
-        self,
-        context: Context,
-        node: ast.AtDecl,
-        name: ast.Name,
-        target: Target,
-        stats: Sequence[ir.Stat],
-        broken: bool,
-    ) -> None:
-        """The impl has to exist, and its static scales and the statistics to match."""
+    def impl(self, context: Context, name: ast.Name, target: Target) -> ir.Impl | None:
+        """The impl that is used; None where there is none, or none that is right."""
         offered = self.impls.get(target.key, {})
         if name.id not in offered:
             context.unknown(f"impl for {target.text}", name, offered, code=NO_IMPL)
-            return
-        impl = offered[name.id]
-        if impl is None or broken:
-            return
-        asked = {s.point: s for s in stats if s.stat is not None}
-        for scale in impl.scales:
-            wanted = f"{scale.point}: amax per {scale.granularity[0]}"
-            stat = asked.pop(scale.point, None) if scale.kind == "static" else None
-            if scale.kind != "static":
-                continue
-            if stat is None:
+            return None
+        return offered[name.id]
+
+    def match(
+        self,
+        context: Context,
+        name: ast.Name,
+        impl: ir.Impl,
+        measured: Sequence[tuple[ast.StatRequest, ir.Stat]],
+        decided: AbstractSet[ir.Stat],
+    ) -> None:
+        """What is measured against what the impl needs, and what a decision asks about."""
+        used = set(decided)
+        for point, grain in impl.measured().items():
+            wanted = f"{point}: amax per {_grain(grain)}"
+            amaxes = [s for _, s in measured if s.point == point and s.stat == "amax"]
+            fitting = [s for s in amaxes if s.granularity == grain]
+            used |= set(fitting)
+            if not amaxes:
                 context.error(
                     NEEDS,
-                    f"impl `{impl.name}` scales `{scale.point}` by what was measured, "
+                    f"impl `{impl.name}` scales `{point}` by what was measured, "
                     "and nothing is measured there",
                     name.span,
                     help=f"add {wanted}",
                 )
-            elif stat.granularity != scale.granularity:
-                message = f"impl `{impl.name}` needs {wanted}"
-                context.error(NEEDS, message, name.span)
-        for point in asked:
-            item = next(i for i in node.stats if i.point.id == point)
-            context.error(
-                NEEDS,
-                f"impl `{impl.name}` has no use for the statistic of `{point}`",
-                item.span,
-                help=f"leave it out, or write {point}: none",
-            )
+            elif not fitting:
+                used |= set(amaxes)
+                context.error(NEEDS, f"impl `{impl.name}` needs {wanted}", name.span)
+        for item, stat in measured:
+            if stat.stat is not None and stat not in used:
+                context.error(
+                    NEEDS,
+                    f"impl `{impl.name}` has no use for the statistic of `{stat.point}`",
+                    item.span,
+                    help=f"leave it out, or write {stat.point}: none",
+                )
 
 
 def build_auto(
@@ -196,6 +226,86 @@ def _capability(context: Context, node: ast.Expr) -> Decimal | None:
             message = "a row of `auto` asks for a compute capability"
             context.error(AUTO, message, node.span, help="write capability >= 8.9")
             return None
+
+
+def route_params(
+    context: Context, node: ast.AtDecl, impl: ir.Impl
+) -> tuple[tuple[str, Decimal], ...]:
+    """A number for every param of the impl: what the route sets, else the default."""
+    declared = {param.name: param for param in impl.params}
+    values = {param.name: param.default for param in impl.params}
+    given: dict[str, ast.Arg] = {}
+    for arg in node.params:
+        if arg.name is None:
+            message = "a parameter is given by name"
+            names = f"impl `{impl.name}` has {listing(declared)}" if declared else None
+            context.error(PARAM, message, arg.span, help=names)
+            continue
+        name = arg.name.id
+        if not declared:
+            message = f"impl `{impl.name}` takes no parameters"
+            context.error(PARAM, message, arg.span, help="leave `with (…)` out")
+            continue
+        if name not in declared:
+            context.unknown(f"parameter of impl {impl.name}", arg.name, declared)
+            continue
+        if name in given:
+            notes = ((given[name].span, "first here"),)
+            context.error("FRT0208", f"`{name}` is given twice", arg.span, notes=notes)
+            continue
+        given[name] = arg
+        number = _number(arg.value)
+        if number is None:
+            if not isinstance(arg.value, ast.ErrorNode):
+                context.error(PARAM, f"`{name}` is a number", arg.value.span)
+        elif _inside(context, declared[name], number, arg):
+            values[name] = number
+    return tuple(values.items())
+
+
+def _inside(context: Context, param: ir.ImplParam, number: Decimal, arg: ast.Arg) -> bool:
+    """Whether a number lies in the range that the impl's param has; reports it if not."""
+    lo, hi = getattr(param, "lo", None), getattr(param, "hi", None)
+    if (lo is None or number >= lo) and (hi is None or number <= hi):
+        return True
+    context.error(
+        PARAM,
+        f"`{param.name}` is {number}, outside its range",
+        arg.value.span,
+        help=f"impl param {param.name} lies in {'' if lo is None else lo}..={'' if hi is None else hi}",
+    )
+    return False
+
+
+def _number(node: object) -> Decimal | None:
+    match node:
+        case ast.Number(value=value):
+            return value
+        case ast.Unary(op="-", operand=ast.Number(value=value)):
+            return -value
+        case _:
+            return None
+
+
+def _bins(context: Context, node: ast.StatRequest) -> int | None:
+    """The bins of a histogram, stated in the spec."""
+    least, most = words.HISTOGRAM_BINS
+    how = f"write histogram(bins = 2048): a power of two, {least} to {most}"
+    args = {arg.name.id if arg.name else None: arg for arg in node.args}
+    if len(node.args) != 1 or "bins" not in args:
+        at = node.args[0].span if node.args else node.stat.span
+        context.error(STATISTIC, "a histogram states its bins", at, help=how)
+        return None
+    number = _number(args["bins"].value)
+    bins = whole(number) if number is not None else None
+    if bins is None or not least <= bins <= most or bins & (bins - 1):
+        context.error(STATISTIC, "these are no bins of a histogram", node.args[0].span, help=how)
+        return None
+    return bins
+
+
+def _grain(grain: tuple[str, int | None]) -> str:
+    return grain[0] if grain[1] is None else f"{grain[0]} {grain[1]}"
 
 
 def _default(allowed: tuple[str, ...]) -> tuple[str, int | None] | None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from frtspec.diag.catalog import sema_names, sema_types, sema_uses
+from frtspec.diag.catalog import sema_names, sema_pipelines, sema_schemes, sema_types, sema_uses
 from frtspec.diag.codes_types import Code
 
-CODES: tuple[Code, ...] = (*sema_names.CODES, *sema_types.CODES, *sema_uses.CODES)
+CODES: tuple[Code, ...] = (
+    *sema_names.CODES,
+    *sema_types.CODES,
+    *sema_uses.CODES,
+    *sema_schemes.CODES,
+    *sema_pipelines.CODES,
+)

@@ -1,4 +1,4 @@
-"""Codes of impls, schemes, bindings and pipelines (FRT04xx to FRT07xx, FRT09xx)."""
+"""Codes of impls, schemes and bindings (FRT04xx to FRT07xx)."""
 
 from __future__ import annotations
 
@@ -51,19 +51,6 @@ _SIBLINGS = """binding b {
         w[1] = k_proj.weight : out_in
       }
     }
-  }
-}
-"""
-
-_PIPELINE = """pipeline decode version 1 {
-  stage prefill
-}
-"""
-
-_PIPELINE_USE = """binding b {
-  host transformers ">=5.0,<6" class LlamaForCausalLM
-  pipeline decode version 1 {
-    stage prefill
   }
 }
 """
@@ -146,8 +133,9 @@ CODES = (
     code(
         "0408",
         "impls",
-        "band that holds nowhere",
-        "A band is a range of row counts, in whole numbers, of a dim that folds rows.",
+        "bands that do not fit",
+        "A band is a range of row counts, in whole numbers, of a dim that folds rows. Bands do not "
+        "overlap, and `otherwise host` says that the model's own module runs the rows they leave.",
         swap(
             _IMPL.replace("rung emulate", "band M in 1..=8 { rung emulate } otherwise host"),
             "band M in 1..=8",
@@ -335,24 +323,5 @@ CODES = (
             "point x_in content = x",
         ),
         "Leave it out of what is generated until then.",
-    ),
-    code(
-        "0901",
-        "pipelines",
-        "unknown pipeline",
-        "A binding names a pipeline, or a version of one, that no file of the run declares.",
-        file(
-            _PIPELINE,
-            _PIPELINE_USE.replace("pipeline decode version 1", "pipeline encode version 1"),
-        ),
-        "Name one that exists.",
-    ),
-    code(
-        "0902",
-        "pipelines",
-        "unknown stage",
-        "A binding names a stage that its pipeline does not have.",
-        file(_PIPELINE, _PIPELINE_USE.replace("stage prefill", "stage postfill")),
-        "Name a stage of the pipeline.",
     ),
 )

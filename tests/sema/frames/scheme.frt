@@ -19,7 +19,16 @@ impl fp8 for s version 1 {
   pack  up    = quantize(w_up.T, fp8_e4m3, per tensor)
   pack  down  = quantize(w_down.T, fp8_e4m3, per tensor)
   scale in_s  = static(x_in)
-  scale hid_s = static(hidden, per channel)
+  scale hid_s = static(hidden)
+  rung emulate
+}
+
+impl four for s version 1 {
+  param alpha = 0.5
+  param least = 0.25
+  pack  up   = quantize(balance(w_up.T, in_b), fp8_e4m3, per tensor)
+  pack  down = quantize(w_down.T, fp8_e4m3, per tensor)
+  scale in_b = balance(x_in, alpha, least, 4)
   rung emulate
 }
 
