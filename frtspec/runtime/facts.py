@@ -40,7 +40,7 @@ def check_expects(model: nn.Module, seat: Seat, form: CallForm | None = None) ->
                 seat=seat.name,
             )
         for where, found in read(model, seat, expect, form).items():
-            if not _agrees(expect, found):
+            if not agrees(expect, found):
                 raise Refusal(
                     "host.fact",
                     f"{where}: expected {expect.fact} {' or '.join(expect.values)}, found {found}",
@@ -50,7 +50,8 @@ def check_expects(model: nn.Module, seat: Seat, form: CallForm | None = None) ->
                 )
 
 
-def _agrees(expect: Expect, found: str) -> bool:
+def agrees(expect: Expect, found: str) -> bool:
+    """Whether what was found is one of the values expected; ``gelu`` stands for both kinds."""
     names = {found, "gelu"} if found in ("gelu_tanh", "gelu_erf") else {found}
     return bool(names & set(expect.values))
 
