@@ -137,12 +137,12 @@ class SeatSource:
             f"params={_mapping([(n, configsrc.value(e, scope)) for n, e in seat.params])}",
             f"dims={_mapping([(n, configsrc.value(e, scope)) for n, e in seat.dims])}",
             f"slots={_slots([*seat.slots, *seat.siblings], 'at', scope)}",
-            f"points={_mapping([(n, _place(p, 'at', scope)) for n, p in seat.points])}",
+            f"points={_mapping([(n, _place(p, seat, 'at', scope)) for n, p in seat.points])}",
         ]
         if seat.boundary:
             around, lines = _around(seat, scope)
             places += lines
-            fields.append(f"boundary={_boundary(seat.boundary, around, scope)}")
+            fields.append(f"boundary={_boundary(seat, seat.boundary, around, scope)}")
         if seat.siblings:
             fields.append(f"siblings={_siblings(seat, scope)}")
         if seat.route:
@@ -271,9 +271,11 @@ def _view_args(view: WeightView, scope: Scope) -> str:
     return pyrepr(view.args)
 
 
-def _place(place: PlaceRef, base: str, scope: Scope) -> Py:
+def _place(place: PlaceRef, seat: Seat, base: str, scope: Scope) -> Py:
     at = Py(base) if place.path is None else configsrc.path(place.path, scope, base)
-    given: list[Py | str] = [] if place.routed else [at]
+    if place.routed and seat.route is not None:
+        at = Py(pyrepr(seat.route.name))
+    given: list[Py | str] = [at]
     if place.arg is not None:
         given.append(pyrepr(place.arg))
     named: dict[str, Py | str] = {}
@@ -329,13 +331,14 @@ def _around(seat: Seat, scope: Scope) -> tuple[str, list[str]]:
     return "around", [f"around = {configsrc.path(seat.boundary.path, scope)}"]
 
 
-def _boundary(boundary: BoundaryRef, base: str, scope: Scope) -> Py:
+def _boundary(seat: Seat, boundary: BoundaryRef, base: str, scope: Scope) -> Py:
     if boundary.none_reason is not None:
         return call("rt.Boundary", none=text_literal(boundary.none_reason))
     named: dict[str, Py | str] = {"path": base}
     for field, ports in (("inputs", boundary.inputs), ("outputs", boundary.outputs)):
         if ports:
-            named[field] = _mapping([(name, _place(place, base, scope)) for name, place in ports])
+            rows = [(name, _place(place, seat, base, scope)) for name, place in ports]
+            named[field] = _mapping(rows)
     if boundary.slots:
         named["slots"] = _slots(boundary.slots, base, scope)
     return call("rt.Boundary", *(), **named)

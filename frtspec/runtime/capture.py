@@ -13,8 +13,9 @@ from frtspec.runtime.calls import Signature, first_tensor, row_count
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
 from frtspec.runtime.host import submodule
-from frtspec.runtime.recorders import Place, Recorder, input_count, place_text
-from frtspec.runtime.spec import Seat
+from frtspec.runtime.places import laid_out, owner, place_text
+from frtspec.runtime.recorders import Recorder, input_count
+from frtspec.runtime.spec import Place, Seat
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class CaptureRecorder(Recorder):
         """``bands``: calls with other row counts are not kept, and each band keeps its own."""
         super().__init__(seat)
         self.modules, self.capture, self.bands = modules, capture, bands
-        self.ports = {port: (submodule(model, at.path), at) for port, at in _ports(seat).items()}
+        self.ports = {
+            port: (submodule(model, owner(seat.path, at)), at) for port, at in _ports(seat).items()
+        }
         shapes = seat.structure.shapes
         self.by_rows = all(shapes[name][0].rows for name in seat.structure.inputs if name in shapes)
         self.rounds: dict[tuple[int, int, int], _Round] = {}
@@ -90,7 +93,16 @@ class CaptureRecorder(Recorder):
         for path, module in self.modules.items():
             self._watch(path, module, inputs=path == first)
         for port, (module, place) in self.ports.items():
-            self.at(module, place, lambda x, port=port: self._keep("ports", port, x))  # type: ignore[misc]
+            self._watch_port(port, module, place)
+
+    def _watch_port(self, port: str, module: nn.Module, place: Place) -> None:
+        """Keep what passes at a port, as the structure lays it out."""
+        shape, dims = self.seat.structure.shapes.get(port, ()), self.seat.dims
+
+        def see(value: Tensor) -> None:
+            self._keep("ports", port, laid_out(value, place.layout, shape, dims))
+
+        self.at(module, place, see)
 
     def _watch(self, path: str, module: nn.Module, *, inputs: bool) -> None:
         sig, count = Signature.of(module), input_count(self.seat)
@@ -101,6 +113,13 @@ class CaptureRecorder(Recorder):
         def returned(_a: tuple[Any, ...], _k: dict[str, Any], output: Any) -> None:
             self._keep("returned", path, output)
 
+        def called(handed: Mapping[str, Any], output: Any) -> None:
+            self._keep("given", path, tuple(handed.values()))
+            self._keep("returned", path, output)
+
+        if self.seat.routed is not None:
+            self.routed(module, called)
+            return
         if inputs:
             self.before(module, given)
         self.after(module, returned)

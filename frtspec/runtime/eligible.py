@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from frtspec.runtime import routes
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.guard import Band
 from frtspec.runtime.host import SlotValue, edges
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.recorders import CallForm
 from frtspec.runtime.seatmodule import SeatModule
 from frtspec.runtime.spec import Refused, SchemeSpec, Seat
+
+if TYPE_CHECKING:
+    from frtspec.runtime.observe import Observation
 
 DTYPES = {
     "f64": torch.float64,
@@ -24,16 +30,13 @@ DTYPES = {
 
 
 def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
-    """Raises Refusal ``host.attached``, ``host.training``, ``host.hooks`` or
+    """Raises Refusal ``host.attached``, ``host.route``, ``host.training``, ``host.hooks`` or
     ``host.shared_module``."""
     check_free(seat, hosts)
-    if seat.form not in ("swap", "siblings"):
-        raise Refusal(
-            "impl.form",
-            f"the seat form {seat.form} has no runtime yet",
-            fix="use swap or siblings",
-            seat=seat.name,
-        )
+    if seat.routed is not None:
+        for host in hosts.values():
+            routes.check(host, seat.routed)
+        return
     parents: dict[int, list[str]] = {id(host): [] for host in hosts.values()}
     names = {id(module): name for name, module in model.named_modules()}
     for parent, name, child in edges(model):
@@ -70,6 +73,31 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
             )
 
 
+def check_form(seat: Seat) -> None:
+    """Raises Refusal ``seat.form`` for a form that nothing executes yet, ``seat.parts`` for a
+    structure whose parts nobody hands in."""
+    if seat.form not in EXECUTED:
+        raise Refusal(
+            "seat.form",
+            f"{seat.path} is a seat of the form {seat.form}, which is checked and observed, "
+            "and not executed yet",
+            fix="nothing to mend: the host's own code runs here",
+            seat=seat.name,
+        )
+    if seat.structure.parts and seat.seam is None:
+        raise Refusal(
+            "seat.parts",
+            f"{seat.structure.key} holds {', '.join(seat.structure.parts)}, parts of the host "
+            "that a bound form would have to call",
+            fix="nothing to mend: the host's own code runs here",
+            seat=seat.name,
+        )
+
+
+EXECUTED = ("swap", "siblings", "block")
+"""Forms of a seat that can be bound. A block is a module that is replaced whole."""
+
+
 def check_free(seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
     """Raises Refusal ``host.attached`` where a seat of another attachment stands."""
     for path, host in hosts.items():
@@ -84,7 +112,10 @@ def check_free(seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
 
 
 def check_calls(seat: Seat, form: CallForm) -> None:
-    """Raises Refusal ``host.returns``, ``host.arguments`` or ``host.width``."""
+    """Raises Refusal ``host.returns``, ``host.arguments`` or ``host.width``. How a route's
+    module is called is no matter of its function."""
+    if seat.routed is not None:
+        return
     if form.returns != {"tensor"}:
         raise Refusal(
             "host.returns",
@@ -106,6 +137,20 @@ def check_calls(seat: Seat, form: CallForm) -> None:
             f"{seat.path} was called with inputs of several widths: "
             f"{', '.join(map(str, sorted(form.widths)))}",
             fix="a seat has one width: bind a module that is called with one",
+            seat=seat.name,
+        )
+
+
+def check_rows(seat: Seat, bands: Sequence[Band], judged: Observation) -> None:
+    """Raises Refusal ``calibration.rows`` where no judged call has rows that the impl is for."""
+    rows = judged.rows(seat.name)
+    if bands and not any(band.holds(count) for band in bands for count in rows):
+        raise Refusal(
+            "calibration.rows",
+            f"the judged samples call this seat with {', '.join(map(str, rows))} rows; the impl "
+            f"is for {' and '.join(map(str, bands))}",
+            fix="judge on traffic with such row counts (a decode step has one row a sequence), "
+            "or use a scheme without bands",
             seat=seat.name,
         )
 

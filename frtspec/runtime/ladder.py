@@ -90,6 +90,7 @@ def bind_seat(
         raise observation.refusals[seat.name]
     form = observation.form(seat.name)
     hosts = seat_modules(model, seat)
+    eligible.check_form(seat)
     eligible.check_modules(model, seat, hosts)
     facts.check_expects(model, seat, form)
     eligible.check_calls(seat, form)

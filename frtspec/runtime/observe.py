@@ -23,6 +23,7 @@ from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
 from frtspec.runtime.host import seat_modules, submodule
 from frtspec.runtime.notes import Note
+from frtspec.runtime.places import owner
 from frtspec.runtime.recorders import (
     CallForm,
     CallRecorder,
@@ -30,6 +31,7 @@ from frtspec.runtime.recorders import (
     Recorder,
     SiblingRecorder,
 )
+from frtspec.runtime.values import Passed, ValueRecorder, value_recorders
 from frtspec.runtime.spec import Seat, Stat
 from frtspec.runtime.statistics import Amax, Collector, Histogram
 
@@ -55,6 +57,7 @@ class Observation:
     notes: list[Note] = field(default_factory=list)
     _calls: dict[str, CallRecorder] = field(default_factory=dict)
     _points: dict[tuple[str, str], PointRecorder] = field(default_factory=dict)
+    _values: dict[tuple[str, str], ValueRecorder] = field(default_factory=dict)
     _captures: dict[str, CaptureRecorder] = field(default_factory=dict)
 
     def amax(self, seat: str, point: str) -> float:
@@ -150,6 +153,12 @@ class Observation:
     def calls_by_rows(self, seat: str) -> dict[int, int]:
         """Row count -> calls with it, ascending (for siblings: the first of them)."""
         return dict(sorted(self._calls[seat].rows.items()))
+
+    def values(self, seat: str, name: str) -> list[Passed]:
+        """What passed at a content or observation point, or at a value that a rule asks
+        about, sample by sample; empty where nothing watched it."""
+        recorder = self._values.get((seat, name))
+        return [] if recorder is None else recorder.samples
 
     def form(self, seat: str) -> CallForm:
         """How the seat's module was called. Only for seats that ran."""
@@ -276,6 +285,8 @@ def _recorders(
                 seen._calls[seat.name] = recorder
             elif isinstance(recorder, PointRecorder):
                 seen._points[seat.name, recorder.point] = recorder
+            elif isinstance(recorder, ValueRecorder):
+                seen._values[seat.name, recorder.name] = recorder
             elif isinstance(recorder, CaptureRecorder):
                 seen._captures[seat.name] = recorder
         found += mine
@@ -303,8 +314,9 @@ def _recorders_of(
                 fix=f"add `point {point} = …` to the seat in the binding",
                 seat=seat.name,
             )
-        module = submodule(model, place.path)
+        module = submodule(model, owner(seat.path, place))
         mine.append(PointRecorder(seat, point, stats, module, place, bands))
+    mine += value_recorders(model, seat)
     if capture is not None:
         mine.append(CaptureRecorder(seat, model, modules, capture, bands))
     return mine

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from frtspec.runtime import routes
 from frtspec.runtime.calls import (
     Context,
     Signature,
@@ -23,10 +24,10 @@ from frtspec.runtime.calls import (
 )
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
-from frtspec.runtime.spec import InputOf, OutputOf, Seat, Stat
+from frtspec.runtime.places import item_of, place_text
+from frtspec.runtime.spec import InputOf, OutputOf, Place, RoutedInput, RoutedOutput, Seat, Stat
 from frtspec.runtime.statistics import Collector, collector
 
-Place = InputOf | OutputOf
 SeeInput = Callable[[tuple[Any, ...], dict[str, Any]], None]
 SeeOutput = Callable[[tuple[Any, ...], dict[str, Any], Any], None]
 
@@ -36,7 +37,7 @@ class Recorder:
 
     def __init__(self, seat: Seat) -> None:
         self.seat = seat
-        self._handles: list[RemovableHandle] = []
+        self._handles: list[RemovableHandle | routes.Listener] = []
 
     def attach(self) -> None:
         """Put the hooks on, with ``before``, ``after`` and ``at``."""
@@ -61,30 +62,34 @@ class Recorder:
 
         self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
 
+    def routed(self, module: nn.Module, see: routes.SeeCall) -> None:
+        """Call ``see`` at each call of the seat's routed function."""
+        assert self.seat.routed is not None
+        self._handles.append(routes.listen(module, self.seat.routed, see))
+
     def at(self, module: nn.Module, place: Place, see: Callable[[Tensor], None]) -> None:
         """Call ``see`` with the tensor at a place, each time one with data passes."""
 
         def pass_on(value: Any) -> None:
+            value = item_of(value, place.item)
             if isinstance(value, Tensor) and value.numel():
                 see(value.detach())
 
-        if isinstance(place, OutputOf):
-            self.after(module, lambda _a, _k, output: pass_on(first_tensor(output)))
-        else:
-            sig, name = Signature.of(module), place.arg
-            self.before(module, lambda args, kwargs: pass_on(sig.argument(name, args, kwargs)))
+        match place:
+            case OutputOf():
+                self.after(module, lambda _a, _k, output: pass_on(output))
+            case RoutedOutput():
+                self.routed(module, lambda _, output: pass_on(output))
+            case RoutedInput(arg=wanted):
+                self.routed(module, lambda given, _: pass_on(given[wanted]))
+            case InputOf(arg=name):
+                sig = Signature.of(module)
+                self.before(module, lambda args, kwargs: pass_on(sig.argument(name, args, kwargs)))
 
     def close(self) -> None:
         """Take the hooks off; where that is broken off, doing it again completes it."""
         for handle in self._handles:
             handle.remove()
-
-
-def place_text(place: Place) -> str:
-    """A place as the language writes it: ``input of layers.0.mlp``."""
-    if isinstance(place, OutputOf):
-        return f"output of {place.path}"
-    return f"arg {place.arg} of {place.path}" if place.arg else f"input of {place.path}"
 
 
 # ---------------------------------------------------------------- calls
@@ -170,7 +175,10 @@ class CallRecorder(Recorder):
                 self.devices.add(x.device)
                 self.out_dtypes[Context(x.dtype, autocast_dtype(x.device.type))] = y.dtype
 
-        self.after(module, see)
+        if self.seat.routed is None:
+            self.after(module, see)
+        else:
+            self.routed(module, lambda given, output: see(tuple(given.values()), {}, output))
 
     def end_sample(self) -> None:
         self.per_sample.append(self.calls - sum(self.per_sample))
@@ -179,9 +187,12 @@ class CallRecorder(Recorder):
         idle = [path for path, count in self.counts.items() if count == 0]
         if not idle:
             return None
+        ran = "ran as a module"
+        if self.seat.routed is not None:
+            ran = f"called {self.seat.routed.name}"
         return Refusal(
             "host.never_called",
-            f"{', '.join(idle)} never ran as a module over {samples} samples: "
+            f"{', '.join(idle)} never {ran} over {samples} samples: "
             "a seat there would never fire",
             fix="bind a module that this host calls (some hosts read a layer's parts directly), "
             "or calibrate on traffic that reaches it",

@@ -15,15 +15,17 @@ from typing import Any
 import torch
 from torch import nn
 
-from frtspec.dims import DimError
 from frtspec.runtime import (
+    decisions,
     eligible,
     environment,
     facts,
     gates,
     ladder,
+    measure,
     metrics,
     observe,
+    qualification,
     samples,
     schemes,
 )
@@ -31,8 +33,10 @@ from frtspec.runtime import host as hosts
 from frtspec.runtime.coverage import inventory
 from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.guard import bands_of
 from frtspec.runtime.options import Options, one_of
 from frtspec.runtime.outputs import Untouched, noise_of
+from frtspec.runtime.qualification import Found
 from frtspec.runtime.records import Calibration, Noise, SeatRecord, UnitRecord, failure_of
 from frtspec.runtime.reference import SeatReference
 from frtspec.runtime.samples import Thunk
@@ -114,21 +118,60 @@ class Session:
         for name in wanted or ():
             one_of("structures", name, known)
         for record in self.records:
-            record.qualify = _rules(record.seat)
+            record.rules = qualification.judge(
+                record.seat.structure, record.seat.variants, Found(record.seat.dims)
+            )
+            decision = record.decision = self._decided(record.seat)
             if wanted is not None and not set(wanted) & set(_names(record.seat)):
                 record.keep("structures", "not asked for: another structure was named")
                 continue
             route = self.route(record.seat)
-            if route.impl is None:
-                record.keep("scheme", route.keep or self.scheme.otherwise)
+            if route.impl is None or decision.outcome == "keep":
+                record.keep("scheme", decision.reason)
                 continue
             with isolated([record], "checking the host's facts"):
                 eligible.check_verified(record.seat, self.scheme, route.impl)
                 eligible.check_variants(record.seat)
-                _check_rules(record.seat)
+                self._rule(record, measure.at_rest(self.model, record.seat), pending=True)
                 modules = hosts.seat_modules(self.model, record.seat)
                 eligible.check_modules(self.model, record.seat, modules)
                 facts.check_expects(self.model, record.seat)
+                eligible.check_form(record.seat)
+        self._owned()
+
+    def _decided(
+        self, seat: Seat, seen: observe.Observation | None = None
+    ) -> decisions.Decision:
+        """What the scheme makes of a seat, by what is known now."""
+        capability = schemes.capability(self.device)
+        evidence = decisions.Evidence(seat, capability, seen)
+        return decisions.decide(self.scheme.name, self.route(seat), evidence)
+
+    def _decide(self, seen: observe.Observation) -> None:
+        """The decisions that calibration was needed for."""
+        for record in self.open_records():
+            if self.route(record.seat).keep_when is None:
+                continue
+            with isolated([record], "deciding by what was measured"):
+                record.decision = self._decided(record.seat, seen)
+                if record.decision.outcome == "keep":
+                    record.keep("scheme", record.decision.reason)
+
+    def _owned(self) -> None:
+        """Seats inside a block are its own: the block computes what they would."""
+        blocks = [r for r in self.open_records() if r.seat.form == "block"]
+        for block in blocks:
+            for record in self.open_records():
+                if record.seat.path.startswith(f"{block.seat.path}."):
+                    record.keep("block", f"inside the block {block.name}, which owns its children")
+
+    def _rule(self, record: SeatRecord, found: Found, *, pending: bool = False) -> None:
+        """Judges the structure's rules with what is known now; raises Refusal
+        ``structure.requires``."""
+        seat, route = record.seat, self.route(record.seat)
+        forms = () if route.impl is None else (route.impl.SPEC.name,)
+        record.rules = qualification.judge(seat.structure, seat.variants, found, forms)
+        qualification.enforce(seat, record.rules, pending=pending)
 
     # ------------------------------------------------------------ running the host
 
@@ -145,7 +188,9 @@ class Session:
         """Measures the scheme's statistics, and with ``judge`` what the gates run on."""
         records = self.open_records()
         seats = [record.seat for record in records]
-        requests = {seat.name: self.route(seat).measured() for seat in seats}
+        routes = {seat.name: self.route(seat) for seat in seats}
+        requests = {name: route.measured() for name, route in routes.items()}
+        bands = {name: bands_of(r.impl.SPEC) for name, r in routes.items() if r.impl is not None}
         capture = self._capture(seats) if judge else None
         apart = self.held_out if judge else None
         self.calibrated = observe.observe(
@@ -153,10 +198,15 @@ class Session:
             seats,
             requests,
             self._stream(record=judge and apart is None),
+            bands=bands,
             percentile=self.options.percentile,
             capture=None if apart else capture,
         )
         self._settle(self.calibrated, records, "calibration")
+        self._decide(self.calibrated)
+        for record in self.open_records():
+            with isolated([record], "judging the structure's rules"):
+                self._rule(record, measure.after_calls(self.model, record.seat, self.calibrated))
         self.judged = self.calibrated
         left = [record for record in records if record.open]
         if apart and left:
@@ -166,10 +216,14 @@ class Session:
                 [record.seat for record in left],
                 requests,
                 thunks,
+                bands=bands,
                 percentile=100.0,
                 capture=capture,
             )
             self._settle(self.judged, left, "held-out samples")
+        for record in self.open_records() if judge else ():
+            with isolated([record], "looking at row counts"):
+                eligible.check_rows(record.seat, bands[record.name], self.judged)
         judged = len(self.untouched.thunks)
         self.calibration = Calibration(
             self.calibrated.samples,
@@ -284,33 +338,6 @@ def _check_eval(model: nn.Module) -> None:
             f"{training[0]}{more} is in training mode: its output is not repeatable",
             fix="call model.eval() first",
         )
-
-
-def _check_rules(seat: Seat) -> None:
-    for rule in seat.structure.requires:
-        try:
-            holds = rule.check(seat.dims)
-        except DimError:
-            continue
-        if not holds:
-            raise Refusal(
-                "structure.requires",
-                f"{seat.structure.key} requires {rule.text}",
-                fix="this host's sizes lie outside what the structure describes",
-                seat=seat.name,
-                shape=seat.dims,
-            )
-
-
-def _rules(seat: Seat) -> dict[str, bool]:
-    """The structure's profit rules that the seat's dims decide, and whether they hold."""
-    found = {}
-    for rule in seat.structure.qualify:
-        try:
-            found[rule.text] = rule.check(seat.dims)
-        except DimError:
-            continue
-    return found
 
 
 def _names(seat: Seat) -> tuple[str, ...]:

@@ -295,6 +295,7 @@ class OutputOf:
 class RoutedInput:
     """What the seat's routed function is handed as ``arg`` (the name in ``Routed.args``)."""
 
+    function: str
     arg: str
     item: int | None = None
     layout: str | None = None
@@ -304,6 +305,7 @@ class RoutedInput:
 class RoutedOutput:
     """What the seat's routed function returns."""
 
+    function: str
     item: int | None = None
     layout: str | None = None
 
