@@ -78,7 +78,7 @@ def _unyielded(item: decl.Structure, _: decl.Program) -> Iterator[str]:
 
 
 def _shapeless(item: decl.Structure, _: decl.Program) -> Iterator[str]:
-    yield from (s.name for s in item.slots if (s.shape is None) == (s.structure is None))
+    yield from (s.name for s in item.slots if (s.shape is None) == (s.inner is None))
 
 
 def _seams(item: decl.Structure, _: decl.Program) -> Iterator[str]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from frtspec.codegen.pysrc import ATOM, Py, binary, call, negative, number
-from frtspec.dims import Axis, Constraint, Poly, Shape
+from frtspec.codegen.pysrc import ATOM, Py, binary, call, negative, number, pyrepr
+from frtspec.dims import Axis, Constraint, Measured, Poly, Shape
 
 _INDEXED = re.compile(r"^(\w+)\[(\w+)\]$")
 _SUM = re.compile(r"^sum\((\w+)\)$")
@@ -116,6 +116,19 @@ class DimNames:
         """A tuple of rules."""
         items = [self.rule(rule).text for rule in rules]
         return Py(f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})", ATOM)
+
+    def measured(self, rule: Measured) -> Py:
+        """``measured("steps", "cond", "<=", 64)``."""
+        fields = (rule.fact, rule.of, rule.op, *rule.values)
+        return self._call("measured", *(Py(pyrepr(value)) for value in fields))
+
+    def outer(self, value: Poly) -> Py:
+        """A size of an inner structure outside: ``D``; its own are symbols, ``ffn.F``."""
+        own = [symbol for symbol in value.symbols() if "." in symbol]
+        if not own:
+            return self._exactly(value)
+        self.functions.add("Poly")
+        return poly(value, lambda s: f'Poly.symbol("{s}")' if s in own else symbol_name(s))
 
     def _exactly(self, value: Poly) -> Py:
         # A bare number is no axis; as a polynomial it is one.

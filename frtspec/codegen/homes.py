@@ -86,6 +86,8 @@ class Homes:
         match decl:
             case Impl(structure=structure):
                 return self.shared(self.program.structures[structure])
+            case Structure():
+                return all(self.shared(self.program.structures[k]) for k in inner_of(decl))
             case Scheme(routes=routes):
                 return all(self.shared(self.routed(r)) for r in routes if r.use is not None)
             case _:
@@ -113,6 +115,12 @@ class Homes:
         if isinstance(decl, Structure | Impl | Scheme) and not self.shared(decl):
             module = self.module(decl)
         return SpecEntry(origin.path, origin.source_digest, origin.contract_digest, module)
+
+
+def inner_of(structure: Structure) -> tuple[tuple[str, int], ...]:
+    """The structures in the slots of one, each once."""
+    keys = [(s.inner.name, s.inner.version) for s in structure.slots if s.inner is not None]
+    return tuple(dict.fromkeys(keys))
 
 
 def _impl_modules(impls: Iterable[Impl]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import partial
 from frtspec.codegen import pyfmt, render
 from frtspec.codegen.bindview import binding_view
 from frtspec.codegen.gateview import gate_view
-from frtspec.codegen.homes import Declaration, External, Homes, spec_key
+from frtspec.codegen.homes import Declaration, External, Homes, inner_of, spec_key
 from frtspec.codegen.implview import impl_view
 from frtspec.codegen.manifest import SpecEntry
 from frtspec.codegen.namecheck import name_problems
@@ -109,7 +109,13 @@ class _Planner:
         impls = [i for i in program.impls.values() if self._asked(i) or id(i) in used]
         keys = {seat.structure for b in bound for g in b.groups for seat in g.seats}
         keys |= {impl.structure for impl in impls}
-        structures = [s for key, s in program.structures.items() if self._asked(s) or key in keys]
+        keys |= {key for key, s in program.structures.items() if self._asked(s)}
+        todo = list(keys)
+        while todo:  # what stands in a slot is needed too
+            inner = set(inner_of(program.structures[todo.pop()])) - keys
+            keys |= inner
+            todo += inner
+        structures = [s for key, s in program.structures.items() if key in keys]
         return schemes, impls, structures
 
     # ------------------------------------------------------------ one unit each
@@ -118,7 +124,9 @@ class _Planner:
         if self.homes.shared(structure):
             return
         path = f"structures/{structure_module(structure)}.py"
-        self._build(path, "structure.py.j2", [structure], lambda: structure_view(structure))
+        view = partial(structure_view, structure, self.homes)
+        inner = [self.program.structures[key] for key in inner_of(structure)]
+        self._build(path, "structure.py.j2", [structure, *inner], view)
 
     def _gate(self, structure: Structure) -> None:
         key = (structure.name, structure.version)

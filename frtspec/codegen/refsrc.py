@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.contractsrc import contract, known_variants
 from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.names import DTYPES, RESERVED, free
-from frtspec.codegen.pysrc import WIDTH, call, pyrepr, wrapped
+from frtspec.codegen.pysrc import WIDTH, Py, call, pyrepr, wrapped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
 from frtspec.diag.source import Span
 from frtspec.dims import Axis, Poly, Shape
-from frtspec.ir.decl import Part, Port, Seam, Slot, Structure
-from frtspec.ir.expr import Each, Let, Scan, Stmt
+from frtspec.ir.decl import Inner, Part, Port, Seam, Slot, Structure
+from frtspec.ir.expr import Each, Let, Op, Scan, Stmt
 from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import reads
 
@@ -39,10 +40,12 @@ class References:
 
     ``functions`` names the function of each seam; it differs from the seam's name only
     where a value of the dataflow has that name too. ``sizes``, known once the reference is
-    built, are the dims that its caller has to give: argument -> dim.
+    built, are the dims that its caller has to give: argument -> dim. ``modules``: the Python
+    module of each slot that is a structure.
     """
 
     structure: Structure
+    modules: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, ValueType] = field(init=False)
     names: dict[str, str] = field(init=False)
     functions: dict[str, str] = field(init=False)
@@ -55,7 +58,9 @@ class References:
         axes = [variant.name for variant in self.structure.variants]
         params = [param.name for param in self.structure.params]
         parts = [part.name for part in self.structure.parts]
-        given = {*ports, *slots, *axes, *params, *parts}
+        scales = [port.scale for port in self._wired()]
+        given = {*ports, *slots, *axes, *params, *parts, *scales}
+        given |= {*self.modules.values()}
         defined = list(dict.fromkeys(_defined_names(self.structure.reference)))
         self.names = {name: free(name, given - {name}) for name in defined if name not in given}
         used = {*given, *self.names.values(), "reference"}
@@ -70,6 +75,7 @@ class References:
         sizes.asks = True
         outputs = structure.outputs
         lines = contract(structure) + self._defaults(body, sizes)
+        lines += self._inner_calls(structure.slots)
         lines += [
             f"{body.name(port.name)}: Tensor | None = None"
             for port in outputs
@@ -103,6 +109,7 @@ class References:
         inner = self._inside(seam)
         targets = [body.name(name) for name in seam.targets]
         lines = known_variants(self.structure, seam.variants)
+        lines += self._inner_calls(slots)
         lines += returned(self._flow(seam.body, inner, body), targets)
         shapes = ", ".join(shaped(name, None, self._shape(name)) for name in seam.sources)
         results = ", ".join(shaped(name, None, self._shape(name)) for name in seam.targets)
@@ -139,10 +146,12 @@ class References:
         keywords = [self._tensor(slot) for slot in structure.slots]
         keywords += [_part(part) for part in structure.parts]
         keywords += [variant_parameter(v.name, v.default) for v in structure.variants]
+        keywords += [f"{port.scale}: Tensor | float" for port in self._wired()]
         keywords += [f"{name}: int" for name in self.sizes]
         keywords += [param_parameter(p.name, p.default) for p in structure.params]
         keywords.append("record: ops.Record = ops.ignore")
-        keywords += [_hook(seam) for seam in structure.seams]
+        keywords += [_hook(seam.name) for seam in structure.seams]
+        keywords += [_hook(slot.name) for slot in structure.slots if slot.inner is not None]
         return [*out, "*", *keywords]
 
     def _seam_parameters(
@@ -160,11 +169,13 @@ class References:
             param_parameter(p.name, p.default) for p in structure.params if p.name in seam.params
         ]
         keywords.append("record: ops.Record = ops.ignore")
-        keywords += [_hook(other) for other in inner]
+        keywords += [_hook(other.name) for other in inner]
+        keywords += [_hook(slot.name) for slot in slots if slot.inner is not None]
         return [*out, "*", *keywords]
 
     def _tensor(self, value: Port | Slot) -> str:
         kind = "Sequence[Tensor]" if value.index else "Tensor"
+        kind = "ops.Group" if isinstance(value, Slot) and value.inner is not None else kind
         absent = value.name in self.optional()
         return f"{value.name}: {kind} | None = None" if absent else f"{value.name}: {kind}"
 
@@ -200,13 +211,54 @@ class References:
         }
         body = Body(
             structure=structure.name,
-            source=Expressions(self.names, sizes),
+            source=Expressions(self.names, sizes, {"inner": self._called}),
             variants={variant.name: variant.values for variant in structure.variants},
             optional={n: b for n, b in self.optional().items() if not self._default(n)}
             | {p.name: condsrc.spoken(p.when) for p in structure.parts if p.when is not None},
             counted=counted,
         )
         return body, sizes
+
+    def _inner_calls(self, slots: Sequence[Slot]) -> list[str]:
+        """How each inner structure is called: with its group, its pins, its points."""
+        lines = []
+        for slot in slots:
+            if slot.inner is None:
+                continue
+            function = f"{self.modules[slot.name]}.{self._function(slot.inner)}"
+            pins = {name: pyrepr(value) for name, value in slot.inner.pins}
+            args = [pyrepr(slot.name), function, slot.name, "record", f"{slot.name}_with"]
+            lines.append(f"{self._call_name(slot)} = {call('ops.inner', *args, **pins)}")
+        return lines
+
+    def _function(self, inner: Inner) -> str:
+        if inner.seam is None:
+            return "reference"
+        return f"SEAMS[{pyrepr(inner.seam)}].call"
+
+    def _call_name(self, slot: Slot) -> str:
+        return f"call_{slot.name}"
+
+    def _called(self, op: Op, args: list[Py]) -> Py:
+        """``call_norm(x, cond)``; of several outputs the one that is meant."""
+        slot = next(s for s in self.structure.slots if s.name == args[0].text)
+        assert slot.inner is not None
+        order = [port.name for port in slot.inner.inputs]
+        names = cast(tuple[str, ...], op.attr("given"))
+        positional = list(names) == order[: len(names)]
+        made = call(
+            self._call_name(slot),
+            *(args[1:] if positional else ()),
+            **({} if positional else dict(zip(names, args[1:], strict=True))),
+        )
+        outputs = [port.name for port in slot.inner.outputs]
+        if len(outputs) == 1:
+            return made
+        return made.item(str(outputs.index(cast(str, op.attr("output")))))
+
+    def _wired(self) -> list[Port]:
+        """Ports that carry codes under a scale."""
+        return [p for p in (*self.structure.inputs, *self.structure.outputs) if p.scale]
 
     def _default(self, name: str) -> str | None:
         return next((p.default for p in self.structure.inputs if p.name == name), None)
@@ -263,7 +315,9 @@ class References:
         same = [*seam.slots, *seam.variants, *seam.params]
         named = {name: body.name(name) for name in same}
         named["record"] = "record"
-        named.update({f"{other.name}_with": f"{other.name}_with" for other in self._inside(seam)})
+        hooks = [other.name for other in self._inside(seam)]
+        hooks += [s.name for s in self.structure.slots if s.inner and s.name in seam.slots]
+        named.update({f"{name}_with": f"{name}_with" for name in hooks})
         return [
             f"if {seam.name}_with is None:",
             f"    {targets} = {call(self.functions[seam.name], *sources, **named)}",
@@ -306,8 +360,8 @@ def _part(part: Part) -> str:
     return f"{part.name}: ops.{kind}{optional}"
 
 
-def _hook(seam: Seam) -> str:
-    return f"{seam.name}_with: ops.SeamCall | None = None"
+def _hook(name: str) -> str:
+    return f"{name}_with: ops.SeamCall | None = None"
 
 
 def variant_parameter(name: str, default: str | None) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from frtspec.codegen import dimsrc
+from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.dimsrc import DimNames
+from frtspec.codegen.homes import Homes
 from frtspec.codegen.imports import import_lines
 from frtspec.codegen.names import structure_module
 from frtspec.codegen.patternsrc import names_used, pattern_rows
-from frtspec.codegen.pysrc import call, pyrepr, text_literal, told_lines, wrapped
+from frtspec.codegen.pysrc import Py, call, pyrepr, text_literal, told_lines, wrapped
 from frtspec.codegen.refsrc import Function, References, shaped
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Constraint, Shape
-from frtspec.ir.decl import Gate, MetricBound, Part, Port, Seam, Slot, Structure
+from frtspec.ir.decl import Gate, MetricBound, Part, Port, Rule, Seam, Slot, Structure
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,16 @@ class StructureView:
     variants: tuple[str, ...]
     functions: tuple[Function, ...]
     seams: tuple[str, ...]
+    checks: tuple[str, ...]
     patterns: tuple[str, ...]
+    rules: tuple[str, ...]
     fields: tuple[str, ...]
 
 
-def structure_view(structure: Structure) -> StructureView:
+def structure_view(structure: Structure, homes: Homes) -> StructureView:
     """The view of a structure. Raises ``Unsupported`` for what has no generator."""
-    _refuse(structure)
-    references = References(structure)
+    modules = inner_modules(structure, homes)
+    references = References(structure, {n: module for n, (_, module) in modules.items()})
     functions = [references.seam(seam) for seam in structure.seams]
     functions.append(references.reference())
     names = DimNames.fresh()
@@ -54,13 +57,18 @@ def structure_view(structure: Structure) -> StructureView:
         names.functions.add("dims")
     seams = tuple(_seam_row(seam, references) for seam in structure.seams)
     patterns = pattern_rows(structure)
+    rules = tuple(rule_row(rule, names) for rule in structure.rules)
     return StructureView(
         name=structure.name,
         version=structure.version,
         path=structure.origin.path,
         doc=tuple(told_lines(structure.doc, structure.evidence)),
         summary=tuple(_summary(structure, references)),
-        imports=tuple(_imports(functions, [*seams, *fields, *patterns], names)),
+        imports=(
+            *_imports(functions, [*seams, *fields, *patterns, *rules], names),
+            *_inner_imports(modules.values()),
+        ),
+        checks=tuple(_digest_checks(structure, modules, homes)),
         source_digest=structure.origin.source_digest,
         contract_digest=structure.origin.contract_digest,
         dims=dims_line(symbols),
@@ -69,18 +77,9 @@ def structure_view(structure: Structure) -> StructureView:
         functions=tuple(functions),
         seams=seams,
         patterns=patterns,
+        rules=rules,
         fields=tuple(fields),
     )
-
-
-def _refuse(structure: Structure) -> None:
-    """Constructs that check but that nothing generates code for yet."""
-    for slot in structure.slots:
-        if slot.structure is not None:
-            raise Unsupported(f"`slot {slot.name}`, a structure inside a structure,", slot.span)
-    for rule in structure.qualify:
-        if rule.form is not None:
-            raise Unsupported(f"`qualify for {rule.form}`", rule.span)
 
 
 # ---------------------------------------------------------------- dims and shapes
@@ -92,7 +91,7 @@ def _shapes(structure: Structure) -> list[tuple[str, Shape]]:
 
 
 def _rules(structure: Structure) -> list[Constraint]:
-    return [*structure.requires, *(rule for q in structure.qualify for rule in q.rules)]
+    return [rule.test for rule in structure.rules if isinstance(rule.test, Constraint)]
 
 
 def _symbols(structure: Structure) -> list[str]:
@@ -179,7 +178,8 @@ def _imports(functions: Sequence[Function], facts: Sequence[str], names: DimName
     code = "\n".join(line for f in functions for line in (*f.parameters, *f.body))
     runtime = {"StructureSpec", "check_abi", "ops"}
     text = "\n".join(facts)
-    runtime |= {name for name in ("Bound", "SeamSpec") if re.search(rf"\b{name}\(", text)}
+    known = ("Bound", "InnerSpec", "SeamSpec", "Wire", "qualify", "require")
+    runtime |= {name for name in known if re.search(rf"\b{name}\(", text)}
     runtime |= names_used(tuple(facts))
     return import_lines(code, names.functions, runtime)
 
@@ -192,7 +192,6 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     optional = references.optional()
     params = {p.name: p.default for p in structure.params if p.default is not None}
     against = [name for g in structure.gates if g.kind == "latency" for name in g.against]
-    qualify = [rule for q in structure.qualify for rule in q.rules]
     fields = [
         f"inputs={pyrepr(references.inputs())}",
         f"outputs={pyrepr(tuple(port.name for port in structure.outputs))}",
@@ -201,16 +200,29 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
         "shapes=SHAPES",
         "variants=VARIANTS" if structure.variants else "variants={}",
         f"params={pyrepr(params)}",
-        f"points={pyrepr({point.name: point.kind for point in structure.points})}",
+        f"points={pyrepr({p.name: p.kind for p in structure.every_point})}",
         "seams=SEAMS" if structure.seams else "seams={}",
         f"boundary_gate={boundary_bounds(structure)}",
         f"latency_against={pyrepr(tuple(dict.fromkeys(against)))}",
-        f"qualify={names.rules(qualify)}",
-        f"requires={names.rules(structure.requires)}",
         "reference=reference",
     ]
+    if structure.rules:
+        fields.append("rules=RULES")
     if structure.parts:
         fields.append(f"parts={pyrepr(tuple(part.name for part in structure.parts))}")
+    inner = [_inner_row(slot, references, names) for slot in structure.slots if slot.inner]
+    if inner:
+        fields.append(f"inner={{{', '.join(inner)}}}")
+    for name in ("updates", "aliases"):
+        ports = {p.name: getattr(p, name) for p in structure.outputs if getattr(p, name)}
+        fields += [f"{name}={pyrepr(ports)}"] if ports else []
+    wires = [
+        f"{pyrepr(p.name)}: {call('Wire', pyrepr(p.dtype), pyrepr(p.scale))}"
+        for p in (*structure.inputs, *structure.outputs)
+        if p.scale
+    ]
+    if wires:
+        fields.append(f"wires={{{', '.join(wires)}}}")
     if references.sizes:
         fields.append(f"sizes={pyrepr(references.sizes)}")
     if structure.discover:
@@ -218,6 +230,57 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     if structure.status.name == "imported":
         fields.append(f"imported={text_literal(structure.status.reason or 'not verified')}")
     return fields
+
+
+def inner_modules(structure: Structure, homes: Homes) -> dict[str, tuple[str, str]]:
+    """Slot -> (package, module) of the structure in it: ``flashrt_gen.structures``,
+    ``decoder_ffn_v1``."""
+    out = {}
+    for slot in structure.slots:
+        if slot.inner is not None:
+            inner = homes.program.structures[slot.inner.name, slot.inner.version]
+            package, _, module = homes.path(inner).rpartition(".")
+            out[slot.name] = (package, module)
+    return out
+
+
+def _inner_imports(modules: Iterable[tuple[str, str]]) -> list[str]:
+    by_package: dict[str, set[str]] = {}
+    for package, module in modules:
+        by_package.setdefault(package, set()).add(module)
+    lines = [
+        f"from {package} import {', '.join(sorted(names))}"
+        for package, names in sorted(by_package.items())
+    ]
+    return ["", *lines] if lines else []
+
+
+def _digest_checks(
+    structure: Structure, modules: Mapping[str, tuple[str, str]], homes: Homes
+) -> list[str]:
+    """Inner structures that another package holds have to be the ones meant here."""
+    lines = []
+    for slot in structure.slots:
+        if slot.inner is None:
+            continue
+        inner = homes.program.structures[slot.inner.name, slot.inner.version]
+        if homes.shared(inner):
+            module = modules[slot.name][1]
+            lines.append(f'require_digest({module}.SPEC, "{inner.origin.contract_digest}")')
+    return list(dict.fromkeys(lines))
+
+
+def _inner_row(slot: Slot, references: References, names: DimNames) -> str:
+    """One entry of ``inner=``: which spec, which seam, what is settled, its dims outside."""
+    assert slot.inner is not None
+    dims = ", ".join(f"{pyrepr(name)}: {names.outer(size)}" for name, size in slot.inner.dims)
+    fields = (
+        f"{references.modules[slot.name]}.SPEC",
+        pyrepr(slot.inner.seam),
+        pyrepr(dict(slot.inner.pins)),
+        f"{{{dims}}}",
+    )
+    return f"{pyrepr(slot.name)}: {call('InnerSpec', *fields)}"
 
 
 def _seam_row(seam: Seam, references: References) -> str:
@@ -234,6 +297,20 @@ def _seam_row(seam: Seam, references: References) -> str:
     }
     inner = ", ".join(f"{key}={value}" for key, value in fields.items())
     return f"{pyrepr(seam.name)}: SeamSpec({inner},)"
+
+
+def rule_row(rule: Rule, names: DimNames) -> str:
+    """``qualify(at_least(M * K * N, 200000000), form="fp8_static", …)``."""
+    test = rule.test
+    what = names.rule(test) if isinstance(test, Constraint) else names.measured(test)
+    keywords: dict[str, Py | str] = {}
+    if rule.form is not None:
+        keywords["form"] = pyrepr(rule.form)
+    if rule.when is not None:
+        axes = {axis: f'v["{axis}"]' for axis in condsrc.axes(rule.when)}
+        keywords["when"] = f"lambda v: {condsrc.condition(rule.when, axes)}"
+        keywords["because"] = pyrepr(condsrc.spoken(rule.when))
+    return call(rule.kind, what, **keywords).text
 
 
 def boundary_bounds(structure: Structure) -> str:

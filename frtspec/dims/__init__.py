@@ -3,8 +3,9 @@
 Pure standard library; used by the compiler, the runtime and generated code.
 """
 
-from frtspec.dims.constraint import Constraint, at_least, at_most, between, divides, equal
+from frtspec.dims.constraint import Constraint, at_least, at_most, between, divides, equal, one_of
 from frtspec.dims.errors import DimError
+from frtspec.dims.measured import Measured, measured
 from frtspec.dims.poly import Axis, Poly, PolyLike, Shape, dims
 from frtspec.dims.shape import (
     any_axis,
@@ -21,6 +22,7 @@ __all__ = [
     "Axis",
     "Constraint",
     "DimError",
+    "Measured",
     "Poly",
     "PolyLike",
     "Shape",
@@ -35,6 +37,8 @@ __all__ = [
     "either",
     "equal",
     "instance",
+    "measured",
+    "one_of",
     "rows",
     "shape_text",
     "solve",

@@ -10,7 +10,7 @@ from frtspec.dims.poly import Poly, PolyLike
 
 @dataclass(frozen=True)
 class Constraint:
-    """One rule. ``kind``: ``at_least``, ``at_most``, ``between``, ``divides``, ``equal``.
+    """One rule. ``kind``: ``at_least``, ``at_most``, ``between``, ``divides``, ``equal``, ``one_of``.
 
     ``args`` are in the order of the function that made it.
     """
@@ -32,8 +32,15 @@ class Constraint:
             case "divides":
                 simple = len(self.args[1].terms) <= 1 and self.args[1].den == 1
                 return f"{args[1] if simple else f'({args[1]})'} % {args[0]} == 0"
+            case "one_of":
+                return f"{args[0]} in ({', '.join(args[1:])})"
             case _:
                 return f"{args[0]} == {args[1]}"
+
+    @property
+    def subject(self) -> Poly:
+        """The size that the rule is about: ``D*F`` of ``D*F >= 1048576``."""
+        return self.args[1] if self.kind in ("between", "divides") else self.args[0]
 
     def symbols(self) -> tuple[str, ...]:
         return tuple(sorted({symbol for arg in self.args for symbol in arg.symbols()}))
@@ -50,6 +57,8 @@ class Constraint:
                 return values[0] <= values[1] <= values[2]
             case "divides":
                 return values[0] != 0 and values[1] % values[0] == 0
+            case "one_of":
+                return values[0] in values[1:]
             case _:
                 return values[0] == values[1]
 
@@ -80,3 +89,8 @@ def divides(divisor: PolyLike, size: PolyLike) -> Constraint:
 def equal(left: PolyLike, right: PolyLike) -> Constraint:
     """``left == right``"""
     return Constraint("equal", (Poly.of(left), Poly.of(right)))
+
+
+def one_of(size: PolyLike, *sizes: PolyLike) -> Constraint:
+    """``size in (64, 96)``"""
+    return Constraint("one_of", (Poly.of(size), *map(Poly.of, sizes)))

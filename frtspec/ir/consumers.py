@@ -161,7 +161,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     # bindings
     "HostDecl": {
         **dict.fromkeys(("package", "versions", "classes"), f"{SEATS}; checked by attach"),
-        "native_module": NONE,
+        "native_module": "attach: why a native host is refused",
     },
     "DimsDecl": {"items": SEATS},
     "Place": dict.fromkeys(("kind", "path", "arg", "item", "layout"), SEATS),
@@ -261,12 +261,6 @@ def _pack_grain(node: ast.PackDecl) -> str | None:
 
 
 MISSING: tuple[Missing, ...] = (
-    Missing(
-        ast.BindingDecl,
-        "a binding with several hosts",
-        lambda n: sum(isinstance(m, ast.HostDecl) for m in n.members) > 1,
-    ),
-    Missing(ast.HostDecl, "a native module", lambda n: n.native_module is not None),
     Missing(ast.FormDecl, "a form of an impl", owner="ImplDecl"),
     Missing(ast.RequireDecl, "a rule of an impl outside its envelopes", owner="ImplDecl"),
     Missing(ast.SlotDecl, "a slot that is a structure", lambda n: n.structure is not None),

@@ -288,6 +288,15 @@ _TABLE: tuple[OpDef, ...] = (
         "what a part of the host makes of these",
         symbol="(…)",
     ),
+    OpDef(
+        "inner",
+        (OpParam("name", "value"), OpParam("parts", "tensors")),
+        rules.opaque,
+        opdef.part_text,
+        opdef.free,
+        "what a structure in a slot makes of these",
+        symbol="(…)",
+    ),
     # dtypes
     _convert("f32"),
     _convert("bf16"),
@@ -340,6 +349,8 @@ RUNTIME_OPS: tuple[str, ...] = (
 
 TORCH_LOWERINGS: dict[str, tuple[str, ...]] = {
     "scaled_mm": ("matmul", "linear"),
+    "int8_mm": ("matmul", "linear"),
+    "bf16_mm": ("matmul", "linear", "contract"),
     "native_layer_norm": ("layer_norm",),
 }
 """Targets of ``lower OP to TARGET`` -> the ops each can stand for."""

@@ -90,7 +90,7 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
         "variants": {axis: str(value) for axis, value in seat.variants.items()},
         "params": dict(seat.params),
         "dims": dict(seat.dims),
-        "qualify": record.qualify,
+        "rules": [asdict(ruling) for ruling in record.rules],
         "parameters": record.parameters,
         "impl": built.spec.name if built is not None else None,
         "rung": built.rung.label if built is not None else None,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from frtspec.runtime import gates, latency, metrics, samples, swap
+from frtspec.runtime import gates, latency, metrics, qualification, samples, swap
 from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Failure, Refusal
 from frtspec.runtime.gates import GateResult
@@ -236,9 +236,9 @@ def _enforce_rules(session: Session, records: Sequence[SeatRecord]) -> None:
     if _unjudgeable(session, records) is not None:
         return
     for record in records:
-        missed = [rule for rule, holds in record.qualify.items() if not holds]
+        missed = qualification.missed(record.rules)
         if missed:
-            record.keep("qualify", f"too small to gain: {', '.join(missed)} does not hold")
+            record.keep("qualify", f"not expected to gain: {'; '.join(missed)}")
 
 
 def _speed(session: Session, records: Sequence[SeatRecord], attachment: Attachment) -> Latency:

@@ -30,6 +30,55 @@ Parts = Callable[..., Sequence[Tensor]]
 """A ``Part`` with several results."""
 
 
+Group = Mapping[str, Any]
+"""What an inner structure takes by keyword: its slots, variants and params."""
+
+
+def inner(
+    slot: str,
+    function: Callable[..., Any],
+    group: Group | None,
+    record: Record,
+    instead: SeamCall | None = None,
+    **settled: str,
+) -> Callable[..., Any]:
+    """How a structure calls the one in a slot of it.
+
+    slot     its name; its points are recorded as ``slot.point``
+    group    what it takes by keyword; None where the slot does not exist
+    instead  runs in its place, on the same tensors
+    settled  variants that the outer structure has chosen
+
+    Called twice on the same tensors it computes once.
+    """
+    seen: list[tuple[tuple[Any, ...], dict[str, Any], Any]] = []
+
+    def within(point: str, value: Tensor) -> None:
+        record(f"{slot}.{point}", value)
+
+    def compute(*values: Tensor, **named: Tensor) -> Any:
+        if instead is not None:
+            return instead(*values, **named)
+        if group is None:
+            raise ValueError(f"{slot} is needed here and was not given")
+        twice = sorted(group.keys() & settled.keys())
+        if twice:
+            raise ValueError(f"{', '.join(twice)} of {slot} is settled: leave it out")
+        return function(*values, **named, **group, **settled, record=within)
+
+    def call(*values: Tensor, **named: Tensor) -> Any:
+        for before, names, result in seen:
+            same = len(before) == len(values) and names.keys() == named.keys()
+            if same and all(a is b for a, b in zip(before, values, strict=True)):
+                if all(named[name] is value for name, value in names.items()):
+                    return result
+        result = compute(*values, **named)
+        seen.append((values, named, result))
+        return result
+
+    return call
+
+
 def ignore(point: str, value: Tensor) -> None:
     """The ``Record`` that keeps nothing."""
 

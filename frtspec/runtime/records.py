@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from frtspec.runtime.decisions import Decision
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
 from frtspec.runtime.gates import GateResult
 from frtspec.runtime.latency import Latency
+from frtspec.runtime.qualification import Ruling
 from frtspec.runtime.spec import ImplSpec, RungSpec, Seat
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class Built:
 class SeatRecord:
     """One seat and what became of it. ``state`` is empty until it is settled, once.
 
+    decision  what the scheme made of it, and why
     bound   the seat as built, packs and all; given up when the seat stays the host's
     built   what is known of it afterwards
     """
@@ -46,10 +49,11 @@ class SeatRecord:
     fix: str = ""
     refusal: Refusal | None = None
     failure: Failure | None = None
+    decision: Decision | None = None
     bound: BoundSeat | None = None
     built: Built | None = None
     gates: list[GateResult] = field(default_factory=list)
-    qualify: dict[str, bool] = field(default_factory=dict)
+    rules: list[Ruling] = field(default_factory=list)
     parameters: int = 0
 
     @property

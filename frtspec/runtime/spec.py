@@ -167,8 +167,31 @@ class BandSpec:
 
 
 @dataclass(frozen=True)
+class ScaleSpec:
+    """What an impl is handed of a point, from calibration.
+
+    kind  the format of the codes that a static scale is for (``fp8_e4m3``, ``nvfp4``), or
+          ``balance``: the largest magnitude of each channel
+    per   the granularity that has to be measured: ``tensor`` or ``channel``
+    """
+
+    point: str
+    kind: str
+    per: str
+
+
+@dataclass(frozen=True)
+class Need:
+    """A rule on the dims of a seat. ``why``: what it follows from; None: stated by the spec."""
+
+    rule: Constraint
+    why: str | None = None
+
+
+@dataclass(frozen=True)
 class ImplSpec:
-    """An executable form. ``scales``: scale name -> (point, granularity)."""
+    """An executable form. ``params``: numbers that a route may set, with their defaults;
+    ``needs``: rules on dims that hold for every rung."""
 
     name: str
     structure: str
@@ -177,11 +200,13 @@ class ImplSpec:
     version: int
     source_digest: str
     contract_digest: str
-    scales: Mapping[str, tuple[str, str]]
+    scales: Mapping[str, ScaleSpec]
     admits: Mapping[str, tuple[str, ...]]
     only: Mapping[str, tuple[str, ...]]
     rungs: tuple[RungSpec, ...]
     bands: tuple[BandSpec, ...] = ()
+    params: Mapping[str, float] = field(default_factory=dict)
+    needs: tuple[Need, ...] = ()
     imported: str | None = None
 
 

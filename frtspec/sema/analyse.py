@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
 from frtspec.diag.source import SourceFile, Span
 from frtspec.ir.canon import digested
-from frtspec.ir.decl import AutoTable, Binding, Impl, Program, Scheme, Structure
+from frtspec.ir.decl import AutoTable, Binding, Impl, Pipeline, Program, Scheme, Structure
 from frtspec.sema.binding import Bindings
-from frtspec.sema.common import version
 from frtspec.sema.context import Context, error_nodes, words_of
 from frtspec.sema.impl import build_impl
-from frtspec.sema.links import check_pipeline_decl
+from frtspec.sema.inorder import inner_first
+from frtspec.sema.pipeline import build_pipeline
 from frtspec.sema.scheme import Schemes, build_auto
 from frtspec.sema.scope import reserved
 from frtspec.sema.structure import build_structure
@@ -24,7 +24,7 @@ from frtspec.syntax import ast
 Files = Sequence[tuple[SourceFile, ast.File]]
 TargetKey = tuple[str, int, str | None]
 
-TAKEN = ("structures", "impls", "schemes", "gates")
+TAKEN = ("structures", "pipelines", "impls", "schemes", "gates")
 """Folders of the generated package: no binding can be called like one."""
 
 _INSTEAD = {
@@ -61,7 +61,8 @@ class _Run:
     lost: frozenset[str] = frozenset()
     first: dict[tuple[object, ...], ast.Name] = field(default_factory=dict)
     built: dict[str, dict[int, Built]] = field(default_factory=dict)
-    pipelines: dict[str, dict[int, ast.PipelineDecl]] = field(default_factory=dict)
+    pipelines: dict[str, dict[int, Pipeline]] = field(default_factory=dict)
+    right_pipelines: set[tuple[str, int]] = field(default_factory=set)
     forms: dict[TargetKey, dict[str, Impl | None]] = field(default_factory=dict)
     right_schemes: dict[str, Scheme] = field(default_factory=dict)
     auto: AutoTable | None = None
@@ -116,10 +117,11 @@ class _Run:
     # ------------------------------------------------------------ kinds
 
     def structures_and_pipelines(self) -> None:
-        for source, node in self.each(ast.StructureDecl):
-            assert isinstance(node, ast.StructureDecl)
+        forms = self.forms_named()
+        for source, node in inner_first(list(self.each(ast.StructureDecl)), self.found):
             context = self.context(source, node, f"structure {node.name.id}")
-            structure = build_structure(source, node, context)
+            named = forms.get(node.name.id, ())
+            structure = build_structure(source, node, context, self.built, named)
             what = f"structure {structure.name} version {structure.version}"
             key = ("structure", structure.name, structure.version)
             new = self.claim(context, key, node.name, what)
@@ -133,12 +135,24 @@ class _Run:
         for source, node in self.each(ast.PipelineDecl):
             assert isinstance(node, ast.PipelineDecl)
             context = self.context(source, node, f"pipeline {node.name.id}")
-            number = version(context, node.version)
-            what = f"pipeline {node.name.id} version {number}"
-            if self.claim(context, ("pipeline", node.name.id, number), node.name, what):
-                self.pipelines.setdefault(node.name.id, {})[number] = node
-            check_pipeline_decl(context, node)
-            self.close(context, node)
+            pipeline = build_pipeline(source, node, self.built, context)
+            key = ("pipeline", pipeline.name, pipeline.version)
+            what = f"pipeline {pipeline.name} version {pipeline.version}"
+            new = self.claim(context, key, node.name, what)
+            right = self.close(context, node) and all(map(self.is_right, pipeline.embeds))
+            if new:
+                self.pipelines.setdefault(pipeline.name, {})[pipeline.version] = pipeline
+            if new and right:
+                self.right_pipelines.add((pipeline.name, pipeline.version))
+
+    def forms_named(self) -> dict[str, list[str]]:
+        """Structure -> the names of its impls, in order."""
+        out: dict[str, list[str]] = {}
+        for _, node in self.each(ast.ImplDecl):
+            assert isinstance(node, ast.ImplDecl)
+            names = out.setdefault(node.target.name.id, [])
+            names += [] if node.name.id in names else [node.name.id]
+        return out
 
     def impls(self) -> None:
         for source, node in self.each(ast.ImplDecl):
@@ -189,6 +203,7 @@ class _Run:
             right = self.close(context, node) and all(
                 self.is_right(seat.structure) for group in binding.groups for seat in group.seats
             )
+            right &= {use.pipeline for use in binding.pipelines} <= self.right_pipelines
             if new and right:
                 self.right_bindings[binding.name] = binding
 
@@ -224,7 +239,8 @@ class _Run:
         schemes = {n: digested(s) for n, s in sorted(self.right_schemes.items())}
         bindings = {n: digested(b) for n, b in sorted(self.right_bindings.items())}
         auto = None if self.auto is None else digested(self.auto)
-        return Program(structures, impls, schemes, auto, bindings)
+        pipelines = {k: digested(self.pipelines[k[0]][k[1]]) for k in sorted(self.right_pipelines)}
+        return Program(structures, impls, schemes, auto, bindings, pipelines)
 
 
 def _order(key: TargetKey) -> tuple[str, int, str]:

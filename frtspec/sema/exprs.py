@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from frtspec.diag.source import Span
 from frtspec.ir import expr as ir
+from frtspec.ir.decl import Inner
 from frtspec.ir.ops import CALLABLE, INFIX, OPS
 from frtspec.sema.arguments import Arguments
+from frtspec.sema.composition import InnerCall
 from frtspec.sema.context import Context, listing
 from frtspec.sema.hostcalls import HostCall
 from frtspec.sema.scope import OPERANDS, Scope, Symbol
@@ -40,6 +42,8 @@ class Exprs:
     """Values named since it was last cleared, also in what turned out invalid."""
     parts: Mapping[str, ast.PartDecl] = field(default_factory=dict)
     outputs: frozenset[str] = frozenset()
+    inner: Mapping[str, Inner] = field(default_factory=dict)
+    """Slots that are structures, and so can be called."""
 
     def inside(self, scope: Scope) -> Exprs:
         """The same, in an inner scope."""
@@ -146,6 +150,8 @@ class Exprs:
         return ir.Invalid(name.span)
 
     def _field(self, node: ast.Field, depth: int) -> ir.Expr:
+        if isinstance(node.base, ast.Call) and node.base.func.id in self.inner:
+            return InnerCall(self, node.base, depth).build(node.name)
         base = self.expr(node.base, depth + 1)
         if node.name.id == "T":
             return self.op("transpose", [base], node.span)
@@ -223,6 +229,8 @@ class Exprs:
         op = OPS.get(node.func.id)
         if op is None or op.name not in CALLABLE:
             symbol = self.scope.find(node.func.id)
+            if node.func.id in self.inner:
+                return InnerCall(self, node, depth).build(None)
             if node.func.id in self.parts:
                 return HostCall(self, node, depth).build(None)
             if symbol is not None and symbol.kind == "part":

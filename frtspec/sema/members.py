@@ -10,7 +10,7 @@ from frtspec.ir import decl as ir
 from frtspec.ir import expr as irx
 from frtspec.ir import words
 from frtspec.ir.types import DTYPES
-from frtspec.sema.common import metrics, named_once, one_of, only_one, version
+from frtspec.sema.common import metrics, named_once, one_of, only_one
 from frtspec.sema.context import Context
 from frtspec.sema.exprs import Exprs
 from frtspec.sema.scope import Scope
@@ -149,13 +149,11 @@ class Members:
                 word = "rows" if item.rows else "*"
                 message = f"a weight has axes of its own size: `{word}` has no place here"
                 self.context.error("FRT0301", message, item.span)
-        whole_ref = None
-        if node.structure is not None:
-            whole_ref = (node.structure.name.id, version(self.context, node.structure.version))
         dtype = None
         if node.type is not None:
             dtype = one_of(self.context, "dtype", node.type.name, DTYPES)
-        if shape is None or (node.type is not None and dtype is None):
+        inner = self.exprs.inner.get(node.name.id)
+        if (shape is None and inner is None) or (node.type is not None and dtype is None):
             self.unknown.add(node.name.id)
         return ir.Slot(
             name=node.name.id,
@@ -163,7 +161,7 @@ class Members:
             optional=node.optional,
             shape=shape,
             dtype=dtype,
-            structure=whole_ref,
+            inner=inner,
             when=self.when(node),
             span=node.name.span,
         )
@@ -200,14 +198,6 @@ class Members:
         only_one(self.context, decls, "combinations")
         conds = [self.exprs.cond(c) for d in decls for c in d.excluded]
         return tuple(c for c in conds if c is not None)
-
-    def qualify(self) -> tuple[ir.Qualify, ...]:
-        return tuple(
-            ir.Qualify(
-                None if m.form is None else m.form.id, self.exprs.sizes.rules(m.rules), m.span
-            )
-            for m in self.all_of(ast.QualifyDecl)
-        )
 
     def gates(self) -> tuple[ir.Gate, ...]:
         out: list[ir.Gate] = []

@@ -19,6 +19,7 @@ from frtspec.dims import (
     between,
     divides,
     equal,
+    one_of,
 )
 from frtspec.sema.context import Context
 from frtspec.syntax import ast
@@ -195,13 +196,16 @@ class Sizes:
                 first, links = left, ((op, right),)
             case ast.Compare(first=first, links=links):
                 pass
+            case ast.InSet(subject=subject, values=values):
+                return self._membership(subject, values)
             case ast.ErrorNode():
                 return None
             case _:
                 return self._bad_rule(
                     "this is no rule",
                     expr.span,
-                    "a rule compares sizes: D >= 512, 512 <= D <= 16384, D % 16 == 0, H == 2*G",
+                    "a rule compares sizes: D >= 512, 512 <= D <= 16384, D % 16 == 0, H == 2*G, "
+                    "D in (64, 128)",
                 )
         rule = self._compare(first, links, expr.span)
         if rule is not None and not rule.symbols():
@@ -235,6 +239,13 @@ class Sizes:
         if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
             return self._bad_rule(f"nothing lies between {ends[0]} and {ends[1]}", span)
         return between(low, middle, high)
+
+    def _membership(self, subject: ast.Expr, values: tuple[ast.Expr, ...]) -> Constraint | None:
+        size = self.poly(subject)
+        options = [self.poly(value) for value in values]
+        if size is None or any(option is None for option in options):
+            return None
+        return one_of(size, *(option for option in options if option is not None))
 
     def _equation(self, left: ast.Expr, right: ast.Expr, span: Span) -> Constraint | None:
         if isinstance(left, ast.Binary) and left.op == "%":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from frtspec.diag.source import SourceFile
@@ -10,27 +11,42 @@ from frtspec.ir import decl as ir
 from frtspec.ir import expr as irx
 from frtspec.ir import words
 from frtspec.ir.walk import conditions, statements
+from frtspec.sema.composition import Compositions
 from frtspec.sema.combos import MOST, asked_for, combos, count
 from frtspec.sema.common import metrics, named_once, one_of, only_one, origin, status, version
 from frtspec.sema.context import Context, Notes
 from frtspec.sema.discover import build_discover
 from frtspec.sema.elaborate import elaborate
 from frtspec.sema.exprs import Exprs
+from frtspec.sema.innertypes import Unified
 from frtspec.sema.liveness import unread
 from frtspec.sema.members import Members
 from frtspec.sema.reference import References
+from frtspec.sema.rules import Rules
 from frtspec.sema.scope import Scope, Symbol, declare
 from frtspec.sema.seams import build_seam
 from frtspec.sema.sizes import Sizes
-from frtspec.sema.typing import Problem, infer
+from frtspec.sema.target import Built
+from frtspec.sema.typing import Problem, Typing, infer
 from frtspec.syntax import ast
 
 T = TypeVar("T")
 
+_RULES = (ast.RequireDecl, ast.QualifyDecl)
 
-def build_structure(source: SourceFile, node: ast.StructureDecl, context: Context) -> ir.Structure:
-    """The structure as far as it could be understood; findings go to ``context``."""
-    return _Builder(source, node, context).build()
+
+def build_structure(
+    source: SourceFile,
+    node: ast.StructureDecl,
+    context: Context,
+    structures: Mapping[str, Mapping[int, Built]],
+    forms: Collection[str],
+) -> ir.Structure:
+    """The structure as far as it could be understood; findings go to ``context``.
+
+    ``structures``: those that its slots may be; ``forms``: names of its impls.
+    """
+    return _Builder(source, node, context, structures, forms).build()
 
 
 @dataclass
@@ -38,6 +54,8 @@ class _Builder:
     source: SourceFile
     node: ast.StructureDecl
     context: Context
+    structures: Mapping[str, Mapping[int, Built]]
+    forms: Collection[str]
     scope: Scope = field(default_factory=Scope)
     read: Members = field(init=False)
 
@@ -52,6 +70,10 @@ class _Builder:
         }
         axes = {v.name.id: tuple(x.id for x in v.values) for v in self.members(ast.VariantDecl)}
         sizes = Sizes(self.context, tuple(d.id for d in dims), repeated)
+        composed = Compositions(self.context, self.structures)
+        for slot in self.members(ast.SlotDecl):
+            if slot.structure is not None:
+                composed.add(slot)
         exprs = Exprs(
             self.context,
             sizes,
@@ -62,6 +84,7 @@ class _Builder:
             outputs=frozenset(
                 m.name.id for m in self.members(ast.PortDecl) if m.direction == "out"
             ),
+            inner=composed.slots,
         )
         structure = self.shell(exprs, tuple(d.id for d in dims), tuple(repeated.items()))
         structure = self.with_reference(structure, exprs)
@@ -133,14 +156,11 @@ class _Builder:
             parts=tuple(read.part(m) for m in self.members(ast.PartDecl)),
             variants=tuple(read.variant(m) for m in self.members(ast.VariantDecl)),
             excluded=read.excluded(),
-            requires=tuple(
-                r for m in self.members(ast.RequireDecl) for r in exprs.sizes.rules(m.rules)
-            ),
             reference=(),
             points=(),
             seams=(),
             gates=read.gates(),
-            qualify=read.qualify(),
+            rules=(),
             evidence=tuple(m.text.text for m in self.members(ast.EvidenceDecl)),
             origin=origin(self.source, self.node.span),
         )
@@ -164,6 +184,9 @@ class _Builder:
         if decls:
             structure = self.typed(structure)
         structure = replace(structure, seams=self.seams(structure))
+        rules = Rules(self.context, exprs, structure, self.forms)
+        read = [rules.read(m) for m in self.node.members if isinstance(m, _RULES)]
+        structure = replace(structure, rules=tuple(rule for group in read for rule in group))
         patterns = build_discover(self.context, structure, self.members(ast.DiscoverDecl))
         return replace(structure, discover=patterns)
 
@@ -212,12 +235,38 @@ class _Builder:
                 seen.setdefault(problem, []).append(typing.combo.text())
         for problem, where in seen.items():
             self.report(problem, where, len(every))
+        structure = self.composed(structure, typings)
         structure, differing = elaborate(structure, typings)
         for op in differing:
             message = f"the axes that `{op.op}` works on differ between variants"
             help = "name the value apart in each variant, or count the axis from the end"
             self.context.error("FRT0303", message, op.span, help=help)
         return structure
+
+    def composed(self, structure: ir.Structure, typings: list[Typing]) -> ir.Structure:
+        """The sizes of inner structures in terms of this one's, as typing found them."""
+        found: dict[str, Unified] = {}
+        for typing in typings:
+            for _, call, _ in typing.calls:
+                before = found.setdefault(call.slot, call)
+                if before.of_slots() != call.of_slots():
+                    span = next(s.span for s in structure.slots if s.name == call.slot)
+                    message = f"the sizes of `{call.slot}` differ between variants"
+                    self.context.error("FRT0303", message, span)
+        slots = tuple(
+            (
+                replace(
+                    slot,
+                    inner=replace(
+                        slot.inner, dims=tuple(sorted(found[slot.name].of_slots().items()))
+                    ),
+                )
+                if slot.inner is not None and slot.name in found
+                else slot
+            )
+            for slot in structure.slots
+        )
+        return replace(structure, slots=slots)
 
     def report(self, problem: Problem, where: list[str], total: int) -> None:
         words_in = set(problem.message.replace("`", " ").split())

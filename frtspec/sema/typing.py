@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from frtspec.diag.source import Span
 from frtspec.dims import Axis, DimError, Poly, Shape, axis, shape_text
@@ -13,6 +14,7 @@ from frtspec.ir.opcall import OpCall
 from frtspec.ir.ops import OPS
 from frtspec.ir.types import SCALAR, UNKNOWN, OpError, Tensor, Unknown, ValueType
 from frtspec.sema.combos import Combo, combos
+from frtspec.sema.innertypes import Unified, unify
 
 __all__ = ["Combo", "Problem", "Typing", "combos", "infer"]
 
@@ -44,6 +46,7 @@ class Typing:
     definition of each). ``defs``: the type each ``Let`` that runs gives its name, by
     the id of the statement. ``trace``: every op that runs, with its call (operand types,
     what the rule found out about axes), result type and how often it runs, in order.
+    ``calls``: calls to inner structures, with their dims found and how often each runs.
     """
 
     combo: Combo
@@ -51,6 +54,7 @@ class Typing:
     problems: tuple[Problem, ...]
     defs: Mapping[int, ValueType]
     trace: tuple[tuple[ir.Op, OpCall, ValueType, Poly], ...]
+    calls: tuple[tuple[ir.Op, Unified, Poly], ...] = ()
 
     @property
     def found(self) -> Mapping[int, Mapping[str, ir.Attr]]:
@@ -67,7 +71,7 @@ def infer(structure: Structure, combo: Combo, unknown: frozenset[str] = frozense
     run.start()
     run.body(structure.reference)
     run.check_outputs()
-    return Typing(combo, run.env, tuple(run.problems), run.defs, tuple(run.trace))
+    return Typing(combo, run.env, tuple(run.problems), run.defs, tuple(run.trace), tuple(run.calls))
 
 
 @dataclass
@@ -81,6 +85,8 @@ class _Inference:
     problems: list[Problem] = field(default_factory=list)
     defs: dict[int, ValueType] = field(default_factory=dict)
     trace: list[tuple[ir.Op, OpCall, ValueType, Poly]] = field(default_factory=list)
+    inner: dict[str, Unified] = field(default_factory=dict)
+    calls: list[tuple[ir.Op, Unified, Poly]] = field(default_factory=list)
     times: Poly = field(default_factory=lambda: Poly.const(1))
 
     def problem(self, code: str, message: str, span: Span, help: str | None = None) -> ValueType:
@@ -102,6 +108,8 @@ class _Inference:
                 self.gone[item.name] = "it exists in other variants only"
             elif item.optional and item.name not in self.combo.present and not has_default:
                 self.gone[item.name] = "it may be absent"
+            elif isinstance(item, Slot) and item.inner is not None:
+                continue  # called, not read
             elif item.shape is None:
                 self.env[item.name] = UNKNOWN
             else:
@@ -239,6 +247,8 @@ class _Inference:
         args = self.operands(node)
         if any(isinstance(arg, Unknown) for arg in args):
             return UNKNOWN
+        if node.op == "inner":
+            return self.composed(node, args)
         port = next((p for p in self.structure.outputs if p.name == node.attr("port")), None)
         if port is not None:  # a part whose result is an output
             return Tensor(port.shape, port.dtype)
@@ -250,6 +260,31 @@ class _Inference:
         except DimError as error:
             return self.problem(CODES["shape"], str(error), node.span)
         self.trace.append((node, call, result, self.times))
+        return result
+
+    def composed(self, node: ir.Op, args: tuple[ValueType, ...]) -> ValueType:
+        """The result of an inner structure called with these."""
+        called = node.args[0]
+        assert isinstance(called, ir.Ref)
+        slot = next(s for s in self.structure.slots if s.name == called.name)
+        names = cast(tuple[str, ...], node.attr("given"))
+        given = dict(zip(names, args[1:], strict=True))
+        assert slot.inner is not None
+        for name, value in given.items():
+            if not isinstance(value, Tensor):
+                message = f"`{slot.name}` takes a tensor as `{name}`, not {value}"
+                return self.problem(CODES["argument"], message, node.span)
+        try:
+            tensors = {n: v for n, v in given.items() if isinstance(v, Tensor)}
+            found = unify(slot.name, slot.inner, tensors)
+        except OpError as error:
+            return self.problem(CODES[error.kind], error.message, node.span, error.help)
+        before = self.inner.setdefault(slot.name, found)
+        if before.of_slots() != found.of_slots():
+            message = f"`{slot.name}` is called with other sizes than before"
+            return self.problem(CODES["shape"], message, node.span)
+        result = found.result(cast(str, node.attr("output")))
+        self.calls.append((node, found, self.times))
         return result
 
     def operands(self, node: ir.Op) -> tuple[ValueType, ...]:

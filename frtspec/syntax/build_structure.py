@@ -168,9 +168,13 @@ class StructureBuilder(ExprBuilder):
             dims=dims if of_structure else dims or (),
             type=None if kind is None or of_structure else self.build(kind),
             structure=self.build(kind.children[0]) if of_structure else None,
+            pins=self._pins(kind.children[1]) if of_structure else (),
             when=self.maybe(when),
             span=self.span(tree),
         )
+
+    def _pins(self, tree: Node | None) -> tuple[ast.Expr, ...]:
+        return () if tree is None else self.many(tree.children)
 
     def struct_ref(self, tree: Node) -> ast.StructRef:
         name, seam, version = tree.children
@@ -231,6 +235,21 @@ class StructureBuilder(ExprBuilder):
 
     def gate(self, tree: Node) -> ast.GateDecl:
         kind, on, per, block = tree.children
+        metrics, including, against = self.gate_items(block)
+        return ast.GateDecl(
+            kind=self.name(kind),
+            on=None if on is None else self.name(on.children[0]),
+            per=None if per is None else self.name(per.children[1]),
+            metrics=metrics,
+            including=including,
+            against=against,
+            span=self.span(tree),
+        )
+
+    def gate_items(
+        self, block: Node
+    ) -> tuple[tuple[ast.Metric, ...], ast.Name | None, tuple[ast.Name, ...]]:
+        """The metrics of a gate, what they include, and the baselines."""
         metrics: list[ast.Metric] = []
         including: ast.Name | None = None
         against: tuple[ast.Name, ...] = ()
@@ -242,26 +261,22 @@ class StructureBuilder(ExprBuilder):
                 against = self.names(item.children[1])
             else:
                 metrics.append(self.metric(item))
-        return ast.GateDecl(
-            kind=self.name(kind),
-            on=None if on is None else self.name(on.children[0]),
-            per=None if per is None else self.name(per.children[1]),
-            metrics=tuple(metrics),
-            including=including,
-            against=against,
-            span=self.span(tree),
-        )
+        return tuple(metrics), including, against
 
     def qualify(self, tree: Node) -> ast.QualifyDecl:
-        form, rules = tree.children
+        form, when, rules = tree.children
         return ast.QualifyDecl(
-            None if form is None else self.name(form.children[0]),
-            self.many(rules.children),
-            self.span(tree),
+            self._rule_for(form), self.maybe(when), self.many(rules.children), self.span(tree)
         )
 
     def require(self, tree: Node) -> ast.RequireDecl:
-        return ast.RequireDecl(self.many(tree.children[0].children), self.span(tree))
+        form, when, rules = tree.children
+        return ast.RequireDecl(
+            self._rule_for(form), self.maybe(when), self.many(rules.children), self.span(tree)
+        )
+
+    def _rule_for(self, tree: Node | None) -> ast.Name | None:
+        return None if tree is None else self.name(tree.children[0])
 
     # ------------------------------------------------------------ reference
 

@@ -20,6 +20,7 @@ LEVELS = {
     "or": 1,
     "and": 2,
     "is": COMPARE,
+    "in": COMPARE,
     "??": 5,
     "**": POWER,
     **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), COMPARE),
@@ -206,6 +207,8 @@ class _Fold:
             self.at += 1
             if op == "is":
                 left = self._is(left)
+            elif op == "in":
+                left = self._in(left)
             elif LEVELS[op] == COMPARE:
                 left = self._chain(op, left)
             else:
@@ -244,7 +247,7 @@ class _Fold:
             links.append((op, right[0]))
             end = right[2]
             following = self._operator()
-            if following is None or following == "is" or LEVELS[following] != COMPARE:
+            if following is None or following in ("is", "in") or LEVELS[following] != COMPARE:
                 break
             op = following
             self.at += 1
@@ -259,7 +262,8 @@ class _Fold:
         values = right[0].items if isinstance(right[0], ast.Tuple_) else (right[0],)
         if isinstance(left[0], ast.ErrorNode) or any(isinstance(v, ast.ErrorNode) for v in values):
             return ast.ErrorNode(span), left[1], right[2]
-        if not isinstance(left[0], ast.Name) or not all(isinstance(v, ast.Name) for v in values):
+        named = tuple(v for v in values if isinstance(v, ast.Name))
+        if not isinstance(left[0], ast.Name | ast.Call) or len(named) != len(values):
             self.builder.report(
                 "FRT0118",
                 "`is` tests a variant axis by name",
@@ -267,7 +271,18 @@ class _Fold:
                 help="write `axis is value` or `axis is (a, b)`; compare other things with `==`",
             )
             return ast.ErrorNode(span), left[1], right[2]
-        node: ast.Expr = ast.Is(left[0], tuple(v for v in values if isinstance(v, ast.Name)), span)
+        subject = left[0]
+        node: ast.Expr = (
+            ast.FactIs(subject, named, span)
+            if isinstance(subject, ast.Call)
+            else ast.Is(subject, named, span)
+        )
         if negated:
             node = ast.Unary("not", node, span)
+        return node, left[1], right[2]
+
+    def _in(self, left: Folded) -> Folded:
+        right = self._level(COMPARE + 1)
+        values = right[0].items if isinstance(right[0], ast.Tuple_) else (right[0],)
+        node = ast.InSet(left[0], values, self._span(left[1], right[2]))
         return node, left[1], right[2]

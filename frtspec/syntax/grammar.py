@@ -6,7 +6,8 @@ grammar file reads as plain words:
 - a keyword is matched as a whole word (``slots`` is not ``slot`` and an ``s``), and a mark
   as a whole mark (``=>`` is not ``=`` and a ``>``);
 - ``not``, ``over`` and ``each`` inside an expression count as keywords only where what
-  follows on the line shows that they are meant, so that they stay free as names.
+  follows on the line shows that they are meant, so that they stay free as names; ``in``
+  before a parenthesis asks for membership, before a name it declares an input.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _MEANT_BY_WHAT_FOLLOWS = {
     "NOT": rf"(?:(?=[ \t]*\()|(?=[ \t]+(?!(?:{_INFIX}){_WORD_END})[A-Za-z_]))",
     "OVER_DIM": r"(?=[ \t]+[A-Za-z_][A-Za-z0-9_]*\s*[,)])",
     "EACH_ARG": r"(?=[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]*=>)",
+    "IN_SET": r"(?=[ \t]*\()",
 }
 
 

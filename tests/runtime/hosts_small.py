@@ -24,6 +24,7 @@ from frtspec.dims import at_least, dims, divides, rows
 from frtspec.runtime import numerics, ops
 from frtspec.runtime.host import exact_div, first, get
 from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.rules import qualify
 from frtspec.runtime.spec import (
     Bound,
     Boundary,
@@ -274,8 +275,7 @@ DECODER_FFN = StructureSpec(
     },
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile",),
-    qualify=(at_least(D * F, 1048576),),
-    requires=(),
+    rules=(qualify(at_least(D * F, 1048576)),),
     reference=decoder_ffn_reference,
 )
 
@@ -306,8 +306,7 @@ LINEAR_PROJ = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs")),
     latency_against=("torch_compile",),
-    qualify=(at_least(K * N, 1048576),),
-    requires=(),
+    rules=(qualify(at_least(K * N, 1048576)),),
     reference=linear_proj_reference,
 )
 
@@ -335,8 +334,6 @@ QKV_PACK = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs")),
     latency_against=("torch_compile",),
-    qualify=(),
-    requires=(),
     reference=qkv_pack_reference,
 )
 
@@ -364,8 +361,6 @@ NORM_FUSED = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs")),
     latency_against=("torch_compile",),
-    qualify=(),
-    requires=(),
     reference=norm_fused_reference,
 )
 

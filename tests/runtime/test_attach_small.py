@@ -536,7 +536,9 @@ def test_skip_activates_on_accuracy_alone_and_says_so():
 def test_qualify_rules_are_recorded_and_not_enforced_without_a_judgement_of_speed():
     plan = attach(small.tiny_decoder())
     record = plan.seat("ffn[0]")
-    assert record.qualify == {"D*F >= 1048576": False} and record.state == "bound"
+    (ruling,) = record.rules
+    assert (ruling.rule, ruling.outcome) == ("D*F >= 1048576", "broken")
+    assert ruling.found.startswith("D*F = ") and record.state == "bound"
 
 
 # ---------------------------------------------------------------- faults

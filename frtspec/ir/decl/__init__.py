@@ -32,6 +32,7 @@ from frtspec.ir.decl.discover import (
 )
 from frtspec.ir.decl.impl import (
     Band,
+    Granularity,
     Impl,
     ImplParam,
     KernelArg,
@@ -112,6 +113,7 @@ __all__ = [
     "Export",
     "ExportEntry",
     "Gate",
+    "Granularity",
     "HostRef",
     "Impl",
     "ImplParam",

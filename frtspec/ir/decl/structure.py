@@ -55,9 +55,12 @@ class Port:
 class Inner:
     """A structure, or one seam of it, that stands as a slot of another.
 
-    pins    variants of the inner structure that are settled here
-    digest  the inner structure's contract digest
-    dims    its dims in the outer ones; a dim that only its slots show is its own, ``ffn.F``
+    pins     variants of the inner structure that are settled here
+    digest   the inner structure's contract digest
+    inputs   what it is called with, in order; a seam's sources as ports
+    outputs  what it gives
+    dims     its dims in the outer ones; one that only its slots show is its own, ``ffn.F``
+    whole    the inner structure; stands for itself in the contract by its digest
     """
 
     name: str
@@ -65,7 +68,18 @@ class Inner:
     seam: str | None
     pins: tuple[tuple[str, str], ...]
     digest: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    whole: Structure
     dims: tuple[tuple[str, Poly], ...] = ()
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The inner slots that a call reads."""
+        if self.seam is None:
+            return self.whole.slots
+        wanted = self.whole.seam(self.seam).slots
+        return tuple(slot for slot in self.whole.slots if slot.name in wanted)
 
 
 @dataclass(frozen=True)
@@ -195,6 +209,25 @@ class Structure:
 
     def seam(self, name: str) -> Seam:
         return next(s for s in self.seams if s.name == name)
+
+    @property
+    def every_point(self) -> tuple[Point, ...]:
+        """Its own points, then those of inner structures: ``ffn.act_after_mul``."""
+        return (*self.points, *self.inner_points)
+
+    @property
+    def inner_points(self) -> tuple[Point, ...]:
+        out = []
+        for slot in self.slots:
+            if slot.inner is None:
+                continue
+            whole, seam = slot.inner.whole, slot.inner.seam
+            wanted = None if seam is None else whole.seam(seam).points
+            for point in whole.every_point:
+                if wanted is None or point.name in wanted:
+                    name = f"{slot.name}.{point.name}"
+                    out.append(Point(name, point.kind, slot.when, False, slot.span))
+        return tuple(out)
 
     @property
     def requires(self) -> tuple[Constraint, ...]:

@@ -136,6 +136,24 @@ class Is:
 
 
 @dataclass(frozen=True, slots=True)
+class FactIs:
+    """``dtype(x) is f32``: a test on a measured fact that is a word."""
+
+    fact: Call
+    values: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class InSet:
+    """``D in (64, 96, 128)``: one of several sizes."""
+
+    subject: Expr
+    values: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Present:
     """``present name``: whether an optional input or slot was given."""
 
@@ -199,6 +217,8 @@ Expr = (
     | Binary
     | Compare
     | Is
+    | FactIs
+    | InSet
     | Present
     | Match
     | Tuple_

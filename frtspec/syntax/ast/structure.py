@@ -59,7 +59,9 @@ class PortDecl:
 @dataclass(frozen=True, slots=True)
 class SlotDecl:
     """``slot w_gate [D, F]``, ``slot b? [N]``, ``slot w[i] [K, N[i]]``,
-    ``slot ffn : structure decoder_ffn version 1``."""
+    ``slot ffn : structure decoder_ffn version 1 with (activation is silu)``.
+
+    ``pins``: variants of the inner structure that are settled here."""
 
     name: Name
     index: Name | None
@@ -67,6 +69,7 @@ class SlotDecl:
     dims: tuple[DimItem, ...] | None
     type: TypeRef | None
     structure: StructRef | None
+    pins: tuple[Expr, ...]
     when: Expr | None
     span: Span
 
@@ -184,16 +187,19 @@ class GateDecl:
 
 @dataclass(frozen=True, slots=True)
 class QualifyDecl:
-    """``qualify [for form] { F * D >= 1048576 }``: rules of profit, not of correctness."""
+    """``qualify [for form] [when c] { F * D >= 1048576 }``: rules of profit, not of correctness."""
 
     form: Name | None
+    when: Expr | None
     rules: tuple[Expr, ...]
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class RequireDecl:
-    """``require { D % 2 == 0 }``: constraints on dims; part of the contract."""
+    """``require [for form] [when c] { D % 2 == 0 }``: what has to hold; part of the contract."""
 
+    form: Name | None
+    when: Expr | None
     rules: tuple[Expr, ...]
     span: Span

@@ -40,7 +40,7 @@ class TimedHost:
         binding = dataclasses.replace(
             small.BINDING,
             seats=lambda model: [
-                dataclasses.replace(s, structure=dataclasses.replace(s.structure, qualify=()))
+                dataclasses.replace(s, structure=dataclasses.replace(s.structure, rules=()))
                 for s in small.tiny_seats(model)
             ],
         )
@@ -100,7 +100,7 @@ def test_profit_rules_are_enforced_where_speed_is_judged(monkeypatch):
     plan = host.attach(binding=small.BINDING)
     record = plan.seat("ffn[0]")
     assert record.state == "kept" and record.code == "qualify"
-    assert "D*F >= 1048576 does not hold" in record.reason
+    assert "D*F >= 1048576 does not hold: D*F = " in record.reason
     assert {name.partition("[")[0] for name in plan.bound} == {"qkv", "norm"}
 
 
