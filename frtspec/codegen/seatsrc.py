@@ -154,7 +154,9 @@ class SeatSource:
             fields.append(f"expects={rows}")
         return SeatView(
             name=name,
-            parameters=_parameters([*places, *fields], indexes, "model" in configsrc.names_in(seat)),
+            parameters=_parameters(
+                [*places, *fields], indexes, "model" in configsrc.names_in(seat)
+            ),
             doc=f"{target(seat)} at {seat.path.text}.",
             locals=tuple(places),
             fields=tuple(fields),
@@ -290,7 +292,10 @@ def _place(place: PlaceRef, seat: Seat, base: str, scope: Scope) -> Py:
 def _routed(route: RouteRef) -> Py:
     args = "{" + ", ".join(f"{pyrepr(ours)}: {pyrepr(own)}" for ours, own in route.args) + "}"
     return call(
-        "rt.Routed", pyrepr(route.name), via=pyrepr(route.via), function=pyrepr(route.function),
+        "rt.Routed",
+        pyrepr(route.name),
+        via=pyrepr(route.via),
+        function=pyrepr(route.function),
         args=args,
     )
 

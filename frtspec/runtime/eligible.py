@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from frtspec.dims import DimError
 from frtspec.runtime import routes
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
@@ -211,6 +212,26 @@ def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
                 seat=seat.name,
                 form=spec.name,
             )
+
+
+def check_needs(seat: Seat, impl: type[BoundImpl], dims: Mapping[str, int]) -> None:
+    """Raises Refusal ``impl.dims`` where a size breaks a rule that the impl's form rests on."""
+    for need in impl.SPEC.needs:
+        try:
+            if need.rule.check(dims):
+                continue
+            sizes = ", ".join(f"{n} = {dims[n]}" for n in need.rule.symbols() if n in dims)
+        except DimError as error:
+            sizes = str(error)
+        because = "" if need.why is None else f" ({need.why})"
+        raise Refusal(
+            "impl.dims",
+            f"{impl.SPEC.name} needs {need.rule.text}{because}; {sizes}",
+            fix="use a scheme whose impl takes this size; nothing is padded",
+            seat=seat.name,
+            form=impl.SPEC.name,
+            shape=dims,
+        )
 
 
 def one_device(seat: Seat, weights: Mapping[str, SlotValue], form: CallForm) -> torch.device:

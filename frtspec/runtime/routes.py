@@ -324,9 +324,7 @@ def _overlaid(
 def _copied(
     function: FunctionType, names: dict[str, Any], closure: tuple[CellType, ...] | None
 ) -> FunctionType:
-    made = FunctionType(
-        function.__code__, names, function.__name__, function.__defaults__, closure
-    )
+    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     made.__dict__.update(function.__dict__)
@@ -360,9 +358,7 @@ def _check_handed(function: Callable[..., Any], routed: Routed, owner: object) -
         return
     missing = [own for own in routed.args.values() if own not in found]
     if missing:
-        raise _refused(
-            owner, routed, f"it takes {', '.join(found)}, and not {', '.join(missing)}"
-        )
+        raise _refused(owner, routed, f"it takes {', '.join(found)}, and not {', '.join(missing)}")
 
 
 def _refused(owner: object, routed: Routed, why: str) -> Refusal:

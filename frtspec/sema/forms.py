@@ -51,6 +51,8 @@ def _plain(context: Context, node: ast.FormDecl) -> SeatForm:
 def _update(context: Context, node: ast.FormDecl) -> SeatForm:
     given = _named(context, node, ("cadence",))
     cadence = given.get("cadence")
+    if cadence is None and any(param.name is None for param in node.params):
+        return SeatForm("update")
     if cadence is None:
         context.error(
             FORM,

@@ -79,9 +79,7 @@ class Links:
             self.apart(seat, placed)
         name, number = placed.seat.structure
         structure = self.structures[name][number].structure
-        ports = {
-            p.name: p for p in (structure.outputs if side == "output" else structure.inputs)
-        }
+        ports = {p.name: p for p in (structure.outputs if side == "output" else structure.inputs)}
         if port.id not in ports:
             self.context.unknown(f"{side} of {name}", port, ports)
         return ports.get(port.id)

@@ -254,9 +254,7 @@ class _Builder:
         nodes = self.members(ast.BoundaryDecl)
         only_one(self.context, nodes, "boundary")
         places = Places(self.context, self.host, self.form.route)
-        builder = Boundaries(
-            self.context, self.node, self.target, self.host, self.settings, places
-        )
+        builder = Boundaries(self.context, self.node, self.target, self.host, self.settings, places)
         return builder.build(nodes[0] if nodes else None, siblings)
 
     # ------------------------------------------------------------ siblings and facts

@@ -163,9 +163,7 @@ class Views:
         self.bad(call, "`part` takes which part, counted from 0, and of how many")
         return ()
 
-    def chunks(
-        self, node: ast.SlotMap, call: ast.Call, args: list[object]
-    ) -> tuple[str, ...]:
+    def chunks(self, node: ast.SlotMap, call: ast.Call, args: list[object]) -> tuple[str, ...]:
         """(the chunk wanted, all chunk names…): the one that the slot is named after."""
         names = tuple(a.text for a in args if isinstance(a, ast.HostPath))
         fits = [n for n in names if node.slot.id == n or node.slot.id.endswith(f"_{n}")]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from frtspec.diag.catalog import sema_names, sema_pipelines, sema_schemes, sema_types, sema_uses
+from frtspec.diag.catalog import (
+    sema_names,
+    sema_pipelines,
+    sema_schemes,
+    sema_seats,
+    sema_types,
+    sema_uses,
+)
 from frtspec.diag.codes_types import Code
 
 CODES: tuple[Code, ...] = (
     *sema_names.CODES,
     *sema_types.CODES,
     *sema_uses.CODES,
+    *sema_seats.CODES,
     *sema_schemes.CODES,
     *sema_pipelines.CODES,
 )

@@ -80,7 +80,7 @@ binding ltx_block {
 
   each i in 0..config.num_layers {
     seat block : modnorm_qkv_chain version 3 at transformer_blocks.{i} {
-      form block (owns = children, returns = tensor)
+      form block
       dims { D = D, Nq = D, Nk = D, Nv = D }
       variant modulation = per_token_table
       variant fanout = qkv
