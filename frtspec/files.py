@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -31,6 +33,34 @@ def write_atomically(path: Path, data: bytes) -> bool:
             os.unlink(name)
         raise
     return True
+
+
+def write_together(folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Writes several files of one folder, or none: all stand beside their places before the
+    first takes its own. Returns the names of those that changed; the others keep their mtime.
+
+    Raises ``OSError`` when one of them can't be written.
+    """
+    staged: list[tuple[str, Path]] = []
+    try:
+        for name, data in files.items():
+            target = folder / name
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+            with contextlib.suppress(FileNotFoundError):
+                if target.read_bytes() == data:
+                    continue
+            folder.mkdir(parents=True, exist_ok=True)
+            beside = folder / f".{name}.new"
+            staged.append((name, beside))
+            beside.write_bytes(data)
+        for name, beside in staged:
+            os.replace(beside, folder / name)
+    finally:
+        for _, beside in staged:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+    return [name for name, _ in staged]
 
 
 def _umask() -> int:

@@ -21,6 +21,12 @@ from frtspec.cli.common import FAULT, FINDINGS, USAGE
 from frtspec.diag.render import FORMATS
 from frtspec.diag.suggest import did_you_mean
 
+CATALOGS = ("flash-rt",)
+"""Other catalogs that can be read and written."""
+
+_MODULES = {"import": "importing", "export": "exporting"}
+"""Commands whose name is no good one for a module."""
+
 INTERRUPTED = 130
 """What a shell reports for a command ended by Ctrl-C."""
 
@@ -107,6 +113,25 @@ def _parser() -> _Parser:
         "--max-samples", type=int, metavar="N", help="run at most N samples; default: all"
     )
 
+    imports = command("import", "read the bindings of another catalog into specs")
+    imports.add_argument("catalog", choices=CATALOGS, metavar="CATALOG", help="flash-rt")
+    imports.add_argument(
+        "--from",
+        dest="source",
+        metavar="DIR",
+        help="folder of its bindings/ and structures/; default: that of the installed package",
+    )
+    imports.add_argument("--out", required=True, metavar="DIR", help="folder to write into")
+    imports.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    imports.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+
+    exports = command("export", "write bindings as documents of another catalog")
+    exports.add_argument("catalog", choices=CATALOGS, metavar="CATALOG", help="flash-rt")
+    exports.add_argument("paths", nargs="*", metavar="PATH", help=_PATHS)
+    exports.add_argument("--out", required=True, metavar="DIR", help="folder to write into")
+    exports.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    exports.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+
     commands.add_parser("demo", help="attach to a small real model on this machine", add_help=False)
     return parser
 
@@ -136,7 +161,8 @@ def _run(argv: list[str]) -> int:
         return code
     options = _parser().parse_args(argv)
     with _rare_collection():
-        code = importlib.import_module(f"frtspec.cli.{options.command}").run(options)
+        module = _MODULES.get(options.command, options.command)
+        code = importlib.import_module(f"frtspec.cli.{module}").run(options)
     sys.stdout.flush()
     return code
 

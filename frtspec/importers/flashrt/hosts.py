@@ -106,7 +106,7 @@ PATHS: tuple[PathFact, ...] = (
 
 UNSEEN: Mapping[str, str] = {
     "isaac_gr00t": "isaac_gr00t is on no package index: nothing of it could be looked at",
-    "lerobot": "lerobot below 0.6 was not looked at; the paths were found in 0.6.1's classes",
+    "lerobot": "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run",
 }
 """Packages whose classes could not be looked at in the source's range, and why."""
 

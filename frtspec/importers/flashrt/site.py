@@ -59,26 +59,30 @@ def site(region: Region, ours: Structure, report: Report) -> Site | None:
     within = set(seam.slots) if seam else {slot.name for slot in ours.slots}
     inner = [w for w in region.weights if w.slot.text in within]
     outer = [w for w in region.weights if w.slot.text not in within]
-    owners = [_full(root, w.path).rpartition(".")[0] for w in inner if w.path]
-    seat = _common(owners) if seam and owners else layer.text
+    owners = [full(root, w.path).rpartition(".")[0] for w in inner if w.path]
+    seat = _seat(owners, inner, root) if seam and owners else layer.text
     return Site(
         root=root,
         layer=layer.text,
         seam=SEAM if seam else None,
         seat=seat,
-        inside=tuple((w, _below(seat, root, w.path)) for w in inner),
-        outside=tuple((w, _below(layer.text, root, w.path)) for w in outer),
+        inside=tuple((w, below(seat, root, w.path)) for w in inner),
+        outside=tuple((w, below(layer.text, root, w.path)) for w in outer),
     )
 
 
 def _layer(region: Region, report: Report) -> Scalar | None:
-    """The module path of the one host that has one."""
-    found = [host.module_path for host in region.hosts if host.module_path is not None]
-    if len(found) != 1:
-        message = f"`{region.name.text}` names {len(found)} module paths; a region has one"
+    """The module path of the one host."""
+    if len(region.hosts) != 1:
+        message = f"`{region.name.text}` names {len(region.hosts)} hosts; a region here has one"
         report(Diagnostic(PLACES, message, region.name.span))
         return None
-    return found[0] if _well_formed(found[0], report) else None
+    path = region.hosts[0].module_path
+    if path is None:
+        message = f"host `{region.hosts[0].name.text}` has no module_path"
+        report(Diagnostic(PLACES, message, region.hosts[0].name.span))
+        return None
+    return path if well_formed(path, report) else None
 
 
 def _path_ok(weight: Weight, report: Report) -> bool:
@@ -88,10 +92,10 @@ def _path_ok(weight: Weight, report: Report) -> bool:
         message = f"`{weight.path.text}` names no parameter of a module"
         report(Diagnostic(WRONG_KIND, message, weight.path.span))
         return False
-    return _well_formed(weight.path, report)
+    return well_formed(weight.path, report)
 
 
-def _well_formed(path: Scalar, report: Report) -> bool:
+def well_formed(path: Scalar, report: Report) -> bool:
     if PATH.fullmatch(path.text) and "{i}" in path.text:
         return True
     if not PATH.fullmatch(path.text):
@@ -128,12 +132,25 @@ def _root(layer: str, paths: Sequence[str]) -> str | None:
     return None
 
 
-def _full(root: str, path: Scalar) -> str:
+def full(root: str, path: Scalar) -> str:
     return f"{root}.{path.text}" if root else path.text
 
 
-def _below(parent: str, root: str, path: Scalar | None) -> str | None:
-    return None if path is None else _full(root, path).removeprefix(f"{parent}.")
+def below(parent: str, root: str, path: Scalar | None) -> str | None:
+    return None if path is None else full(root, path).removeprefix(f"{parent}.")
+
+
+def _seat(owners: Sequence[str], slots: Sequence[Weight], root: str) -> str:
+    """The common parent of some modules, such that every slot is named from it: a child
+    called `0` is reached through the list that holds it."""
+    seat = _common(owners)
+    while "." in seat and any(_numbered(below(seat, root, slot.path)) for slot in slots):
+        seat = seat.rpartition(".")[0]
+    return seat
+
+
+def _numbered(path: str | None) -> bool:
+    return path is not None and path[0] in "0123456789{"
 
 
 def _common(paths: Sequence[str]) -> str:

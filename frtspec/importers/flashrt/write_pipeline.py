@@ -60,8 +60,9 @@ def _lines(found: Pipeline, ours: ir.Pipeline, reason: str, evidence: str) -> It
     yield f"status imported {quoted(reason)}"
     yield f"evidence {quoted(evidence)}"
     for host in found.hosts:
+        versions = "" if host.versions is None else f" {quoted(host.versions.text)}"
         module = "" if host.module_path is None else f" module {quoted(host.module_path.text)}"
-        yield f"host {host.name.text}{module}"
+        yield f"host {host.name.text}{versions}{module}"
     yield ""
     yield f"pipeline {ours.name} version {ours.version} {{"
     for stage in found.stages:
@@ -146,13 +147,5 @@ def _segment(segment: Segment) -> Iterator[str]:
 
 def _export(found: Pipeline) -> Iterator[str]:
     """What the export needs and nothing here says."""
-    rows = []
     if exported_name(imported_name(found.name.text)) != found.name.text:
-        rows.append(f"binding = {quoted(found.name.text)}")
-    for host in found.hosts:
-        if host.versions is not None:
-            rows.append(f"versions[{host.name.text}] = {quoted(host.versions.text)}")
-    if rows:
-        yield f"export {TARGET} {{"
-        yield ",\n".join(rows)
-        yield "}"
+        yield f"export {TARGET} {{ binding = {quoted(found.name.text)} }}"

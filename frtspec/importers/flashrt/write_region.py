@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from frtspec.importers.flashrt.bindings import Region, Weight
 from frtspec.importers.flashrt.hosts import Settled
+from frtspec.importers.flashrt.conditioning import Producer
 from frtspec.importers.flashrt.judge import Verdict
 from frtspec.importers.flashrt.site import Site
 from frtspec.importers.flashrt.words import (
@@ -20,14 +21,6 @@ from frtspec.ir.decl import Structure
 LAYERS = "L"
 """The dim that counts the layers: flash-rt calls it `layers`."""
 
-STYLES = {
-    ("scale", "shift", "gate"): ("scale_shift_gate", "scale_first"),
-    ("shift", "scale", "gate"): ("scale_shift_gate", "shift_first"),
-    ("scale", "shift"): ("scale_shift", "scale_first"),
-    ("shift", "scale"): ("scale_shift", "shift_first"),
-}
-"""Orders of a conditioning projection's chunks -> style and style_order of adaln_producer."""
-
 _MATRIX_OF_POINT = {
     "decoder_ffn": (("x_after_norm", None), ("act_after_mul", "w_down")),
     "vision_ffn": (("x_after_norm", None), ("hidden_after_act", "w_fc2")),
@@ -36,14 +29,24 @@ _MATRIX_OF_POINT = {
 
 
 def region_text(
-    found: Region, site: Site, ours: Structure, verdict: Verdict, evidence: str
+    found: Region,
+    site: Site,
+    producer: Producer | None,
+    ours: Structure,
+    verdict: Verdict,
+    evidence: str,
 ) -> str:
     """The spec's text, not yet formatted."""
-    return "\n".join(_lines(found, site, ours, verdict, evidence)) + "\n"
+    return "\n".join(_lines(found, site, producer, ours, verdict, evidence)) + "\n"
 
 
 def _lines(
-    found: Region, site: Site, ours: Structure, verdict: Verdict, evidence: str
+    found: Region,
+    site: Site,
+    producer: Producer | None,
+    ours: Structure,
+    verdict: Verdict,
+    evidence: str,
 ) -> Iterator[str]:
     yield from ("frt 1", "", f"binding {imported_name(found.name.text)} {{")
     yield f'"""The {found.structure.name} of flash-rt\'s binding {found.name.text}."""'
@@ -55,10 +58,13 @@ def _lines(
     yield _host(found, verdict.settled)
     sizes = [f"{key.text} = {size}" for key, size in found.dims]
     yield f"dims {{ {', '.join([*sizes, f'{LAYERS} = {found.layers}'])} }}"
+    yield ""
     yield f"each i in 0..{LAYERS} {{"
     yield from _seat(found, site, ours, verdict.settled)
-    yield from _conditioning(found, site)
+    if producer is not None:
+        yield from _producer(found, producer)
     yield "}"
+    yield ""
     yield from _export(found, site, verdict.settled)
     yield "}"
 
@@ -68,7 +74,8 @@ def _host(found: Region, settled: Settled | None) -> str:
     if settled is not None:
         classes = ", ".join(settled.classes)
         return f"host {host.name.text} {quoted(settled.versions)} class ({classes})"
-    return f"host {host.name.text}"
+    versions = "" if host.versions is None else f" {quoted(host.versions.text)}"
+    return f"host {host.name.text}{versions}"
 
 
 def _seat(
@@ -128,26 +135,19 @@ def _facts(settled: Settled) -> Iterator[str]:
     yield "expect returns tensor"
 
 
-def _conditioning(found: Region, site: Site) -> Iterator[str]:
-    """The producer of the norm's scale, shift and gate, as a seat of its own."""
-    held = found.conditioning
-    order = () if held is None else tuple(item.text for item in held.chunk_order)
-    if held is None or order not in STYLES:
-        return
-    style, first = STYLES[order]
-    full = f"{site.root}.{held.weight.text}" if site.root else held.weight.text
-    owner = full.rpartition(".")[0]
-    norm, _, projection = owner.rpartition(".")
-    slot = "style" if style == "scale_shift_gate" else "pair"
+def _producer(found: Region, producer: Producer) -> Iterator[str]:
+    """What makes the norm's scale, shift and gate, as a seat of its own."""
+    slot = "style" if producer.style == "scale_shift_gate" else "pair"
+    layout = "" if found.layout is None else f" : {LAYOUTS[found.layout.text]}"
     yield ""
-    yield f"seat cond : adaln_producer version 1 at {norm} {{"
-    yield f"dims {{ {', '.join(f'{k.text} = {k.text}' for k, _ in found.dims if k.text == 'D')} }}"
-    yield from (f"variant style = {style}", f"variant style_order = {first}")
-    layout = LAYOUTS[found.layout.text] if found.layout is not None else "out_in"
-    yield f"slot {slot}_w = {projection}.{full.rpartition('.')[2]} : {layout}"
-    if held.bias is not None:
-        bias = f"{site.root}.{held.bias.text}" if site.root else held.bias.text
-        yield f"slot {slot}_b = {bias.removeprefix(f'{norm}.')}"
+    yield f"seat cond : adaln_producer version 1 at {producer.norm} {{"
+    if any(key.text == "D" for key, _ in found.dims):
+        yield "dims { D = D }"
+    yield f"variant style = {producer.style}"
+    yield f"variant style_order = {producer.order}"
+    yield f"slot {slot}_w = {producer.weight}{layout}"
+    if producer.bias is not None:
+        yield f"slot {slot}_b = {producer.bias}"
     yield "}"
 
 
@@ -157,19 +157,21 @@ def _export(found: Region, site: Site, settled: Settled | None) -> Iterator[str]
     rows = []
     if exported_name(imported_name(found.name.text)) != found.name.text:
         rows.append(f"binding = {quoted(found.name.text)}")
-    rows.append(f"weights_map = {quoted(found.weights_host.text)}")
+    if found.weights_host.text != host.name.text:
+        rows.append(f"weights_map = {quoted(found.weights_host.text)}")
     if site.root:
         rows.append(f"weights_root = {quoted(site.root)}")
     if found.layout is not None and LAYOUTS[found.layout.text] != found.layout.text:
         rows.append(f"layout = {quoted(found.layout.text)}")
     if found.dtype is not None:
         rows.append(f"boundary_dtype = {quoted(found.dtype.text)}")
-    if host.versions is not None and (settled is None or settled.versions != host.versions.text):
+    if host.versions and settled and settled.versions != host.versions.text:
         rows.append(f"versions[{host.name.text}] = {quoted(host.versions.text)}")
     for phase in found.profile:
         rows.append(f"m_profile[{phase.name.text}] = {quoted(f'{phase.rows.text} {phase.phase.text}')}")
     if found.conditioning is not None:
         rows.append(f"conditioning = {quoted(found.conditioning.source.text)}")
-    yield f"export {TARGET} {{"
-    yield ",\n".join(rows)
-    yield "}"
+    if rows:
+        yield f"export {TARGET} {{"
+        yield ",\n".join(rows)
+        yield "}"
