@@ -1,0 +1,376 @@
+"""The scan: candidates by shape, proof by numbers, one run of the host, what is left out."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import nn
+
+from frtspec.live.scan import match
+from frtspec.live.scan.coverage import coverage
+from frtspec.live.scan.draft import draft
+from frtspec.live.scan.found import FoundSeat
+from frtspec.live.scan.leftover import left_out
+from frtspec.live.scan.prove import Proven, Unproven, made_like, prove
+from frtspec.live.scan.result import ScanResult
+from frtspec.live.scan.seats import around, module_seat, outer_role, siblings_seat, unbounded
+from frtspec.live.scan.tree import Tree, Trouble, joined
+from frtspec.live.scan.watch import Watched, watch
+from frtspec.runtime.patterns import Pattern
+from frtspec.runtime.spec import RUNTIME_ABI, HostBinding, StructureSpec
+
+Rejected = dict[str, Trouble]
+
+
+def scan(
+    model: nn.Module,
+    forward: Callable[[], Any] | None = None,
+    *,
+    package: str = "flashrt_gen",
+    name: str | None = None,
+) -> ScanResult:
+    """Where the structures of a generated package sit on a model that nobody bound.
+
+    model    in eval mode; it is read, and run where ``forward`` is given; never changed
+    forward  runs the model once, with no arguments. With it every seat is proven by what the
+             host computes; without it by a copy of its module on random input, and shared
+             inputs are taken from names
+    package  the generated package whose structures are looked for
+    name     what the binding is called; default: after the model's class
+
+    Whatever ``forward`` raises passes through. Every projection, convolution, norm and
+    attention of the model is in a seat or in ``left_out`` with a reason.
+    """
+    structures = structures_of(package)
+    run = _Scan(Tree(model), structures)
+    run.modules()
+    if forward is not None:
+        run.seen = watch(run.tree, forward)
+    run.siblings()
+    run.leaves()
+    run.check_run()
+    run.boundaries(forward)
+    seats = run.in_order()
+    text, families = draft(run.tree, seats, name)
+    return ScanResult(
+        binding=text,
+        families=families,
+        seats=tuple(seats),
+        left_out=left_out(run.tree, seats, run.rejected, run.seen),
+        coverage=coverage(run.tree, seats, run.seen),
+        proven=forward is not None,
+    )
+
+
+def structures_of(package: str) -> list[StructureSpec]:
+    """Every structure of a generated package that has patterns, the newest version of each
+    name first."""
+    home = importlib.import_module(f"{package}.structures")
+    found: list[StructureSpec] = []
+    for module in pkgutil.iter_modules(home.__path__):
+        spec = importlib.import_module(f"{home.__name__}.{module.name}").SPEC
+        if spec.discover and spec.imported is None:
+            found.append(spec)
+    return sorted(found, key=lambda spec: (spec.name, -spec.version))
+
+
+@dataclass
+class _Scan:
+    tree: Tree
+    structures: list[StructureSpec]
+    seen: Watched | None = None
+    seats: list[FoundSeat] = field(default_factory=list)
+    rejected: Rejected = field(default_factory=dict)
+    _proofs: dict[Any, Proven | Unproven] = field(default_factory=dict)
+
+    # ------------------------------------------------------------ modules with things below
+
+    def modules(self) -> None:
+        """Regions that one module is: the larger one where one lies in another."""
+        for path in self.tree.modules:
+            if path and not self._inside(path):
+                self._region(path)
+
+    def _inside(self, path: str) -> bool:
+        return any(path.startswith(f"{seat.path}.") for seat in self.seats)
+
+    def _region(self, path: str) -> None:
+        unproven: Unproven | None = None
+        for structure, pattern in self._patterns(lambda r: r.where == "below" and not r.repeated):
+            fillings = list(match.candidates(self.tree, path, structure, pattern))
+            if not fillings:
+                continue
+            trouble = self.tree.trouble_below(path)
+            if trouble is not None:
+                at, why = trouble
+                self.rejected[path] = Trouble(
+                    why.code, f"{at}: {why.text}" if at != path else why.text
+                )
+                return
+            result = self._proof(path, structure, pattern, fillings)
+            if isinstance(result, Proven):
+                self.seats.append(module_seat(self.tree, path, structure, pattern, result))
+                self.rejected.pop(path, None)
+                return
+            unproven = _plainer(unproven, result)
+        if unproven is not None:
+            self.rejected[path] = Trouble(unproven.code, unproven.reason)
+
+    def _patterns(self, wanted: Callable[[Any], bool]) -> Iterator[tuple[StructureSpec, Pattern]]:
+        for structure in self.structures:
+            for pattern in structure.discover:
+                if any(wanted(role) for role in pattern.roles if role.where != "around"):
+                    yield structure, pattern
+
+    # ------------------------------------------------------------ projections together
+
+    def siblings(self) -> None:
+        """Projections that share an input: as the run showed it, else by their names."""
+        for structure, pattern in self._patterns(lambda role: role.repeated):
+            for parent, names in self._groups(pattern):
+                seat = self._together(parent, names, structure, pattern)
+                if seat is not None:
+                    self.seats.append(seat)
+
+    def _groups(self, pattern: Pattern) -> Iterator[tuple[str, tuple[str, ...]]]:
+        if self.seen is not None:
+            for parent, counts in self.seen.groups.items():
+                together = [names for names in counts if len(names) > 1]
+                named = [name for names in counts for name in names]
+                # One way of sharing at every call, else nothing is known of the next.
+                if parent in self.tree.modules and len(named) == len(set(named)):
+                    yield from ((parent, names) for names in together)
+            return
+        called = [names for role in pattern.roles for names in role.called]
+        for path, module in self.tree.modules.items():
+            for names in called:
+                if all(name in module._modules for name in names):
+                    yield path, tuple(names)
+                    break
+
+    def _together(
+        self, parent: str, names: Sequence[str], structure: StructureSpec, pattern: Pattern
+    ) -> FoundSeat | None:
+        paths = [joined(parent, name) for name in names]
+        free = [p for p in paths if p in self.tree.modules and not self._taken(p)]
+        free = [p for p in free if self.tree.trouble(p) is None]
+        widths = {
+            leaf.weights[0].shape[-1]
+            for p in free
+            if (leaf := self.tree.leaf(p)) and leaf.weights and leaf.weights[0] is not None
+        }
+        if len(free) < 2 or len(free) > 8 or len(widths) != 1:
+            return None
+        seat = siblings_seat(
+            self.tree, parent, [p.rpartition(".")[2] for p in free], structure, pattern
+        )
+        if seat is None:
+            for path in free:
+                self.rejected.setdefault(
+                    path,
+                    Trouble("biases", "of the projections with its input only some have a bias"),
+                )
+        return seat
+
+    def _taken(self, path: str) -> bool:
+        return any(
+            path == module or path.startswith(f"{module}.")
+            for seat in self.seats
+            for module in seat.modules()
+        )
+
+    # ------------------------------------------------------------ single modules
+
+    def leaves(self) -> None:
+        """Projections and norms that stand alone."""
+        taken = {
+            path
+            for seat in self.seats
+            for module in seat.modules()
+            for path in self.tree.modules
+            if path == module or path.startswith(f"{module}.")
+        }
+        for path in self.tree.modules:
+            if path and path not in taken and self.tree.leaf(path) is not None:
+                self._leaf(path)
+
+    def _leaf(self, path: str) -> None:
+        for structure, pattern in self._patterns(lambda role: role.where == "at"):
+            fillings = list(match.candidates(self.tree, path, structure, pattern))
+            if not fillings:
+                continue
+            trouble = self.tree.trouble(path)
+            if trouble is not None:
+                self.rejected[path] = trouble
+                return
+            result = self._proof(path, structure, pattern, fillings)
+            if isinstance(result, Proven):
+                self.seats.append(module_seat(self.tree, path, structure, pattern, result))
+                return
+            self.rejected.setdefault(path, Trouble(result.code, result.reason))
+
+    def _proof(
+        self, path: str, structure: StructureSpec, pattern: Pattern, fillings: list[match.Filled]
+    ) -> Proven | Unproven:
+        """A proof holds for every module of the same make: layers are proven once."""
+        key = (id(pattern), made_like(self.tree.modules[path]))
+        known = self._proofs.get(key)
+        if known is None:
+            known = prove(self.tree, path, structure, pattern, fillings)
+            self._proofs[key] = known
+        if isinstance(known, Unproven):
+            return known
+        filled = fillings[known.number]
+        return replace(known, filled=filled, dims={**known.dims, **filled.dims})
+
+    # ------------------------------------------------------------ what the run showed
+
+    def check_run(self) -> None:
+        """Drops seats whose module never ran, or whose weights others read."""
+        if self.seen is None:
+            return
+        kept = []
+        for seat in self.seats:
+            trouble = _in_run(seat, self.tree, self.seen)
+            if trouble is None:
+                kept.append(seat)
+            else:
+                for path in seat.modules():
+                    self.rejected[path] = trouble
+        self.seats = kept
+
+    def boundaries(self, forward: Callable[[], Any] | None) -> None:
+        """Where each seam's structure lies around it; then every seat against the host."""
+        options = {k: self._around(seat) for k, seat in enumerate(self.seats) if seat.pattern.seam}
+        for k, found in options.items():
+            self.seats[k] = found[0]
+        if forward is None:
+            return
+        problems = self._verified(forward)
+        again = False
+        for k, found in options.items():
+            seat = found[0]
+            if problems.get(k) and seat.boundary is not None and seat.boundary.none is None:
+                reason = f"around {seat.boundary.path} the host computes something else"
+                near = self._near(seat)
+                self.seats[k] = unbounded(_bare(seat), self.tree, near, reason)
+                again = True
+        if again:
+            problems = self._verified(forward)
+        for k, why in problems.items():
+            for path in self.seats[k].modules():
+                self.rejected[path] = Trouble("disagrees", why)
+        self.seats = [seat for k, seat in enumerate(self.seats) if k not in problems]
+
+    def _around(self, seat: FoundSeat) -> list[FoundSeat]:
+        if outer_role(seat.pattern) is None:
+            return [unbounded(seat, self.tree, (), "the pattern names nothing around it")]
+        if self.seen is None:
+            return [
+                unbounded(seat, self.tree, self._near(seat), "not proven: scanned without a run")
+            ]
+        before = self.seen.before.get(seat.path, ())
+        enclosing = [p for p in _enclosing(seat.path) if self.seen.calls.get(p)]
+        found = around(seat, self.tree, before, enclosing[:1])
+        reason = (
+            "its input is not the output of a norm around it"
+            if not before
+            else "the module around it is never called"
+            if not enclosing
+            else "the norm before it is none that the structure has"
+        )
+        return [*found, unbounded(seat, self.tree, self._near(seat), reason)]
+
+    def _near(self, seat: FoundSeat) -> list[str]:
+        """Norms beside the seat: those called like the role first."""
+        role = outer_role(seat.pattern)
+        parent = seat.path.rpartition(".")[0]
+        module = self.tree.modules.get(parent)
+        if role is None or module is None:
+            return []
+        hints = [name for names in role.called for name in names]
+        names = [n for n in module._modules if joined(parent, n) in self.tree.modules]
+        ranked = sorted(names, key=lambda n: hints.index(n) if n in hints else len(hints))
+        return [
+            joined(parent, n)
+            for n in ranked
+            if (leaf := self.tree.leaf(joined(parent, n))) and leaf.kind == role.kind
+        ]
+
+    def _verified(self, forward: Callable[[], Any]) -> dict[int, str]:
+        """Seat -> what the host showed against it."""
+        from frtspec.live.verify import verify
+
+        names = {f"seat_{k}": k for k in range(len(self.seats))}
+        binding = HostBinding(
+            name="scan",
+            source_digest="",
+            contract_digest="",
+            package="torch",
+            versions=None,
+            classes=(type(self.tree.model).__name__,),
+            dims=lambda config: {},
+            seats=lambda model: [self.seats[k].seat(name) for name, k in names.items()],
+            schemes={},
+            auto=(),
+            runtime_abi=RUNTIME_ABI,
+        )
+        report = verify(binding, self.tree.model, forward)
+        return {
+            names[seat.name]: "; ".join(p.what for p in seat.problems)
+            for seat in report.seats
+            if seat.problems
+        }
+
+    def in_order(self) -> list[FoundSeat]:
+        """Seats in the order of the model."""
+        order = {path: k for k, path in enumerate(self.tree.modules)}
+        return sorted(self.seats, key=lambda seat: order[seat.modules()[0]])
+
+
+def _plainer(before: Unproven | None, now: Unproven) -> Unproven:
+    """Of two reasons the one that says more."""
+    ranks = ("no_pattern", "opaque", "activation", "disagrees")
+    if before is None or ranks.index(now.code) > ranks.index(before.code):
+        return now
+    return before
+
+
+def _in_run(seat: FoundSeat, tree: Tree, seen: Watched) -> Trouble | None:
+    for path in seat.modules():
+        below = [p for p in tree.modules if p == path or p.startswith(f"{path}.")]
+        used = next((p for p in below if p in seen.functional), None)
+        if not seen.calls.get(path):
+            if used:
+                return Trouble(
+                    "functional",
+                    f"its forward is never called; {used} is read by {seen.functional[used]}",
+                )
+            return Trouble("uncalled", "its forward was never called in the run")
+        if used:
+            return Trouble(
+                "functional", f"the weight of {used} is also read by {seen.functional[used]}"
+            )
+        if seen.returns.get(path) != "tensor":
+            return Trouble(
+                "returns", f"it returns a {seen.returns.get(path)}, and a seat returns a tensor"
+            )
+    return None
+
+
+def _enclosing(path: str) -> Iterator[str]:
+    while "." in path:
+        path = path.rpartition(".")[0]
+        yield path
+    yield ""
+
+
+def _bare(seat: FoundSeat) -> FoundSeat:
+    """A seat with the variants of its seam alone."""
+    own = seat.structure.seams[seat.pattern.seam].variants if seat.pattern.seam else ()
+    kept = {a: v for a, v in seat.variants.items() if a in own or a in seat.pattern.variants}
+    return replace(seat, variants=kept, boundary=None)

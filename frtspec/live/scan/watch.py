@@ -1,0 +1,197 @@
+"""One forward of the host, watched: who is called with what, who shares an input, whose
+weight is used by others, what each module's matrix products cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from frtspec.live.scan.tree import Tree
+from frtspec.runtime.calls import first_tensor, version_of
+
+_READS_NO_VALUES = frozenset(
+    ("__get__", "size", "dim", "numel", "element_size", "stride", "is_floating_point", "data_ptr")
+)
+
+
+@dataclass
+class Watched:
+    """What one run showed.
+
+    calls        module path -> how often its forward ran
+    groups       parent path -> each way its projections shared an input, in call order
+    functional   module path -> who used its weight while it was not running
+    before       module path -> norms whose output was its input, most recent first
+    returns      module path -> ``tensor`` or what else it gave back
+    flops        module path -> FLOPs of matrix products below it
+    """
+
+    calls: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, dict[tuple[str, ...], int]] = field(default_factory=dict)
+    functional: dict[str, str] = field(default_factory=dict)
+    before: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    returns: dict[str, str] = field(default_factory=dict)
+    flops: Mapping[str, int] = field(default_factory=dict)
+    total_flops: int = 0
+
+
+def watch(tree: Tree, forward: Callable[[], Any]) -> Watched:
+    """Runs ``forward`` once under hooks, all taken out again. Passes on what it raises."""
+    seen = Watched()
+    watcher = _Watcher(tree, seen)
+    counter = FlopCounterMode(display=False)
+    with ExitStack() as stack:
+        for path, module in tree.modules.items():
+            stack.enter_context(watcher.hooked(path, module))
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(counter)
+        stack.enter_context(_Uses(tree, watcher))
+        forward()
+    watcher.close_groups()
+    root = type(tree.model).__name__
+    counts = {name: sum(ops.values()) for name, ops in counter.get_flop_counts().items()}
+    seen.flops = {
+        name.removeprefix(root).removeprefix("."): count
+        for name, count in counts.items()
+        if name != "Global"
+    }
+    seen.total_flops = counter.get_total_flops()
+    return seen
+
+
+@dataclass
+class _Group:
+    """Projections of one parent that were called with one tensor, so far."""
+
+    tensor: Tensor
+    version: int | None
+    members: list[str]
+
+
+class _Watcher:
+    def __init__(self, tree: Tree, seen: Watched) -> None:
+        self.tree = tree
+        self.seen = seen
+        self.running: list[str] = []
+        self.groups: dict[str, _Group] = {}
+        self.norms: dict[str, Tensor] = {}
+
+    @contextmanager
+    def hooked(self, path: str, module: nn.Module) -> Iterator[None]:
+        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self.enter(path, module, _first(args, kwargs))
+
+        def leave(_: nn.Module, args: Any, output: Any) -> None:
+            self.leave(path, module, output)
+
+        handles = [
+            module.register_forward_pre_hook(enter, with_kwargs=True, prepend=True),
+            module.register_forward_hook(leave, always_call=True),
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def enter(self, path: str, module: nn.Module, given: Tensor | None) -> None:
+        self.running.append(path)
+        self.seen.calls[path] = self.seen.calls.get(path, 0) + 1
+        if given is None:
+            return
+        if isinstance(module, nn.Linear):
+            self.group(path, given)
+        else:
+            self.preceded(path, given)
+
+    def leave(self, path: str, module: nn.Module, output: Any) -> None:
+        if path in self.running:
+            del self.running[len(self.running) - 1 - self.running[::-1].index(path) :]
+        kind = "tensor" if isinstance(output, Tensor) else type(output).__name__
+        self.seen.returns.setdefault(path, kind)
+        leaf = self.tree.leaf(path)
+        value = first_tensor(output)
+        if leaf is not None and leaf.kind.endswith("norm") and value is not None:
+            self.norms.pop(path, None)
+            self.norms[path] = value
+
+    def preceded(self, path: str, given: Tensor) -> None:
+        found = tuple(norm for norm, value in reversed(self.norms.items()) if _same(value, given))
+        known = self.seen.before.get(path)
+        self.seen.before[path] = (
+            found if known is None else tuple(norm for norm in known if norm in found)
+        )
+
+    # ------------------------------------------------------------ shared inputs
+
+    def group(self, path: str, given: Tensor) -> None:
+        parent, _, name = path.rpartition(".")
+        group = self.groups.get(parent)
+        if (
+            group is not None
+            and name not in group.members
+            and _same(group.tensor, given)
+            and group.version == version_of(given)
+        ):
+            group.members.append(name)
+            return
+        self.close(parent)
+        self.groups[parent] = _Group(given, version_of(given), [name])
+
+    def close(self, parent: str) -> None:
+        group = self.groups.pop(parent, None)
+        if group is not None:
+            counts = self.seen.groups.setdefault(parent, {})
+            members = tuple(group.members)
+            counts[members] = counts.get(members, 0) + 1
+
+    def close_groups(self) -> None:
+        for parent in list(self.groups):
+            self.close(parent)
+
+
+class _Uses(TorchFunctionMode):
+    """Sees every function that reads a weight while the weight's module is not running."""
+
+    def __init__(self, tree: Tree, watcher: _Watcher) -> None:
+        super().__init__()
+        self.owner: dict[int, str] = {}
+        for path, module in tree.modules.items():
+            for value in module._parameters.values():
+                if value is not None:
+                    self.owner.setdefault(id(value), path)
+        self.watcher = watcher
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        name = getattr(func, "__name__", str(func))
+        if name not in _READS_NO_VALUES:
+            for value in (*args, *(kwargs or {}).values()):
+                owner = self.owner.get(id(value)) if isinstance(value, nn.Parameter) else None
+                if owner is not None and owner not in self.watcher.running:
+                    at = self.watcher.running[-1] if self.watcher.running else "the caller"
+                    self.watcher.seen.functional.setdefault(owner, f"{name} in {at or 'the model'}")
+        return func(*args, **(kwargs or {}))
+
+
+def _first(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor | None:
+    given = args[0] if args else next(iter(kwargs.values()), None)
+    return given if isinstance(given, Tensor) else None
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are the same numbers in the same place."""
+    return a is b or (
+        a.data_ptr() == b.data_ptr()
+        and a.shape == b.shape
+        and a.stride() == b.stride()
+        and a.dtype == b.dtype
+    )
