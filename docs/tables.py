@@ -17,7 +17,7 @@ from pathlib import Path
 
 from frtspec.diag.codes import codes
 from frtspec.diag.codes_types import PHASE_OF_RANGE
-from frtspec.ir import words
+from frtspec.ir import pipewords, words
 from frtspec.ir.consumers import CONSUMERS, MISSING, NONE
 from frtspec.ir.ops import OPS, TORCH_LOWERINGS
 from frtspec.ir.types import DTYPES
@@ -128,6 +128,42 @@ def facts() -> str:
     return grid(("fact", "values", "says that"), rows)
 
 
+def pipeline_words() -> str:
+    """The closed lists of words of pipelines, and what each means."""
+    lists = {
+        "family": pipewords.FAMILIES,
+        "cadence": pipewords.CADENCES,
+        "window": pipewords.WINDOWS,
+        "buffer": pipewords.BUFFERS,
+        "`capture` of a stage": pipewords.CAPTURES,
+        "`capture` on a host": pipewords.BOUND_CAPTURES,
+        "shapes": pipewords.SHAPES,
+        "policy": pipewords.POLICIES,
+        "protect": pipewords.PROTECTIONS,
+        "segment": pipewords.SEGMENTS,
+        "`against` of a gate": pipewords.BASELINES,
+        "metric of net_win": pipewords.WIN_METRICS,
+        "metric of parity": {
+            k: f"{doc} (`{op}`)" for k, (op, doc) in pipewords.PARITY_METRICS.items()
+        },
+    }
+    rows = [
+        (what if number == 0 else "", code(word), doc)
+        for what, table in lists.items()
+        for number, (word, doc) in enumerate(table.items())
+    ]
+    return grid(("list", "word", "is"), rows)
+
+
+def trace_checks() -> str:
+    """The checks that a rule of a pipeline can name."""
+    rows = []
+    for name, check in pipewords.CHECKS.items():
+        subjects = ", ".join(check.subjects) + (", …" if check.many else "")
+        rows.append((code(name), subjects, check.doc))
+    return grid(("check", "about", "holds that"), rows)
+
+
 def unsupported() -> str:
     """What checks and has no generator yet."""
     return "\n".join(f"- {row.what}" for row in MISSING)
@@ -177,7 +213,29 @@ CONSTRUCTS = {
     "form": ("FormDecl",),
     "chain": ("ChainDecl",),
     "group": ("GroupDecl",),
-    "pipeline": ("PipelineDecl", "PipelineUse", "Item"),
+    "export": ("ExportDecl", "ExportItem"),
+    "pipeline": ("PipelineDecl", "PipelineUse"),
+    "family": ("FamilyDecl",),
+    "window, buffer": ("WindowDecl", "BufferDecl", "ValueAt"),
+    "state": ("StateDecl",),
+    "stage": ("StageDecl", "StageUse"),
+    "cadence": ("CadenceDecl", "CadenceUse"),
+    "read, write": ("AccessDecl", "Access"),
+    "capture": ("CaptureDecl",),
+    "loop": ("LoopDecl", "LoopUse", "StepsDecl", "UntilDecl", "ShapesDecl", "RunsDecl"),
+    "embeds": ("EmbedsDecl",),
+    "substructure": ("SubstructureDecl",),
+    "conform": ("ConformDecl",),
+    "gate of a pipeline": ("PipelineGateDecl",),
+    "policy, protect": ("PolicyDecl", "ProtectDecl"),
+    "coverage": (
+        "CoverageDecl",
+        "HotPathDecl",
+        "SegmentDecl",
+        "CoversDecl",
+        "SeatsDecl",
+        "SeamText",
+    ),
 }
 """Keyword -> the classes of its syntax tree."""
 
@@ -345,6 +403,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "statistics": statistics,
     "views": views,
     "facts": facts,
+    "pipeline_words": pipeline_words,
+    "trace_checks": trace_checks,
     "unsupported": unsupported,
     "consumers": consumers,
     "commands": commands,

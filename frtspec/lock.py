@@ -65,6 +65,10 @@ def declared(program: Program) -> Iterator[Declared]:
             structure.origin,
             structure.status.name,
         )
+    for pipeline in program.pipelines.values():
+        yield _declared(
+            "pipeline", pipeline.name, pipeline.version, pipeline.origin, pipeline.status.name
+        )
     for impl in program.impls.values():
         target = impl.structure[0] + (f".{impl.seam}" if impl.seam else "")
         name = f"{impl.name} for {target}"

@@ -237,7 +237,7 @@ def load(selection: Selection, progress: Callable[[str], None] = lambda text: No
         for source, tree in parsed
         if source.path in selection.asked
         for decl in tree.decls
-        if not isinstance(decl, ast.PipelineDecl | ast.ErrorNode) and decl.span not in kept
+        if not isinstance(decl, ast.ErrorNode) and decl.span not in kept
     ]
     program = _cite(analysis.program, {file.path: file.name for file in files})
     return Loaded(selection, program, sources, in_order(about), tuple(left_out))
@@ -274,6 +274,7 @@ def _cite(program: Program, names: Mapping[str, str]) -> Program:
         impls=cited(program.impls),
         schemes=cited(program.schemes),
         bindings=cited(program.bindings),
+        pipelines=cited(program.pipelines),
         auto=auto and dataclasses.replace(auto, origin=_renamed(auto.origin, names)),
     )
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 from functools import cache
 
-from frtspec.diag.codes_types import PHASE_OF_RANGE, Code
+from frtspec.diag.codes_types import Code, phase_of
 
-PHASES = ("syntax", "sema", "codegen", "cli")
+PHASES = ("syntax", "sema", "codegen", "cli", "importer")
 
 
 @cache
@@ -33,7 +33,7 @@ def _check(code: Code, merged: dict[str, Code]) -> None:
     number = code.id.removeprefix("FRT")
     if not (code.id.startswith("FRT") and number.isascii() and number.isdigit()):
         raise ValueError(f"{code.id!r} is no code: it must be FRT and four digits")
-    if len(number) != 4 or PHASE_OF_RANGE.get(number[:2]) != code.phase:
+    if len(number) != 4 or phase_of(number) != code.phase:
         raise ValueError(f"{code.id} lies outside the range of its phase {code.phase!r}")
     if code.id in merged:
         raise ValueError(f"{code.id} is declared twice: {merged[code.id].title!r}, {code.title!r}")

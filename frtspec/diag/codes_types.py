@@ -27,9 +27,9 @@ Phase = Literal[
     "impls",  # FRT04xx
     "schemes",  # FRT05xx
     "bindings",  # FRT06xx
-    "unsupported",  # FRT07xx
+    "unsupported",  # FRT07xx, but for those below
     "tool",  # FRT08xx  gen, lock, config, usage
-    "pipelines",  # FRT09xx
+    "pipelines",  # FRT071x to FRT073x, FRT09xx
 ]
 
 PHASE_OF_RANGE: dict[str, Phase] = {
@@ -41,9 +41,17 @@ PHASE_OF_RANGE: dict[str, Phase] = {
     "05": "schemes",
     "06": "bindings",
     "07": "unsupported",
+    "071": "pipelines",
+    "072": "pipelines",
+    "073": "pipelines",
     "08": "tool",
     "09": "pipelines",
 }
+
+def phase_of(number: str) -> Phase | None:
+    """The phase of a code's four digits, by the longest prefix that has one."""
+    return PHASE_OF_RANGE.get(number[:3]) or PHASE_OF_RANGE.get(number[:2])
+
 
 EXAMPLE_PATH = "example.frt"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frtspec.ir.types import QUANTISED
+from frtspec.ir.words import WIRE_FORMATS
 from frtspec.syntax import ast
 
 POSITION = "messages: the place shown"
@@ -70,7 +71,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     # small parts
     "Docstring": {"text": DOCS, "raw": "the formatter"},
     "DimItem": {"alternatives": SHAPES, "rows": SHAPES},
-    "TypeRef": {"name": f"{CHECK}: types of values", "scale": NONE},
+    "TypeRef": {"name": f"{CHECK}: types of values", "scale": f"{REFERENCE}: codes under a scale; {GATES}"},
     "PathPart": {"text": SEATS, "expr": SEATS},
     "HostPath": {"text": f"{SEATS}; messages", "parts": SEATS},
     "Range": dict.fromkeys(("lo", "hi", "inclusive"), f"{SEATS}: loops; {CHECK}: indexes, bands"),
@@ -82,7 +83,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     },
     "DimDecl": {"names": SHAPES},
     "IndexDecl": {"name": SHAPES, "range": f"{CHECK}: how many siblings a seat may have"},
-    "ParamDecl": {"name": REFERENCE, "default": REFERENCE},
+    "ParamDecl": dict.fromkeys(("name", "default"), f"{REFERENCE}; {IMPL}: params of impls"),
     "PortDecl": {
         "direction": STRUCTURE,
         "name": REFERENCE,
@@ -91,8 +92,8 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "dims": SHAPES,
         "type": f"{CHECK}: types of values",
         "default": REFERENCE,
-        "updates": NONE,
-        "aliases": NONE,
+        "updates": f"{REFERENCE}: what it returns; {GATES}: its input stays as it was",
+        "aliases": f"{REFERENCE}: what it returns; {GATES}: one storage",
         "when": REFERENCE,
     },
     "SlotDecl": {
@@ -101,8 +102,8 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "optional": REFERENCE,
         "dims": SHAPES,
         "type": f"{CHECK}: types of values",
-        "structure": NONE,
-        "pins": NONE,
+        "structure": f"{REFERENCE}: calls the inner one; {SHAPES}",
+        "pins": f"{REFERENCE}: calls the inner one",
         "when": REFERENCE,
     },
     "PartDecl": {
@@ -116,10 +117,10 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "retired": f"{CHECK}: the names stay taken",
     },
     "CombinationsDecl": {"excluded": f"{CHECK}: which combinations exist"},
-    "PointDecl": dict.fromkeys(("name", "kind", "when"), NONE),
+    "PointDecl": dict.fromkeys(("name", "kind", "when"), f"{STRUCTURE}; what attach watches"),
     "LetStmt": {
         **dict.fromkeys(("kind", "name", "index", "value", "when", "otherwise"), REFERENCE),
-        "point_kind": STRUCTURE,
+        "point_kind": f"{STRUCTURE}; {SCHEME}: only statistics reduce",
     },
     "EachStmt": {"index": REFERENCE, "body": REFERENCE},
     "ScanStmt": dict.fromkeys(("step", "dim", "over", "carries", "body"), REFERENCE),
@@ -242,10 +243,6 @@ class Missing:
 _FORMATS_LATER = ("fp8_e5m2",)
 
 
-def _calls(value: object, name: str) -> bool:
-    return isinstance(value, ast.Call) and value.func.id == name
-
-
 def _pack_format(node: ast.PackDecl) -> str | None:
     call = node.value
     if isinstance(call, ast.Call) and len(call.args) == 3 and call.func.id == "quantize":
@@ -254,44 +251,18 @@ def _pack_format(node: ast.PackDecl) -> str | None:
     return None
 
 
-def _pack_grain(node: ast.PackDecl) -> str | None:
-    args = node.value.args if isinstance(node.value, ast.Call) else ()
-    grains = [a.value.kind for a in args if isinstance(a.value, ast.Granularity)]
-    return grains[0] if grains else None
-
-
 MISSING: tuple[Missing, ...] = (
     Missing(ast.FormDecl, "a form of an impl", owner="ImplDecl"),
-    Missing(ast.RequireDecl, "a rule of an impl outside its envelopes", owner="ImplDecl"),
-    Missing(ast.SlotDecl, "a slot that is a structure", lambda n: n.structure is not None),
     Missing(
         ast.PortDecl,
-        "a quantised value at the boundary",
-        lambda n: n.type.scale is not None or n.type.name.id in QUANTISED,
+        "a quantised value of this format at the boundary",
+        lambda n: n.type.name.id in QUANTISED and n.type.name.id not in WIRE_FORMATS,
     ),
-    Missing(ast.PortDecl, "an output that updates an input", lambda n: n.updates is not None),
-    Missing(ast.PortDecl, "an output that is an input's storage", lambda n: n.aliases is not None),
-    Missing(
-        ast.PortDecl, "a repeated input", lambda n: n.direction == "in" and n.index is not None
-    ),
-    Missing(ast.PointDecl, "a point outside the reference"),
-    Missing(
-        ast.LetStmt,
-        "a point that is no statistic",
-        lambda n: n.point_kind is not None and n.point_kind.id in ("content", "observation"),
-    ),
-    Missing(ast.QualifyDecl, "a rule of profit for one form", lambda n: n.form is not None),
     Missing(ast.PackDecl, "a repeated pack", lambda n: n.index is not None),
     Missing(
         ast.PackDecl,
         "a pack of this format",
         lambda n: _pack_format(n) in _FORMATS_LATER,
     ),
-    Missing(
-        ast.PackDecl,
-        "a pack of this granularity",
-        lambda n: _pack_grain(n) in ("row", "token", "block", "group"),
-    ),
-    Missing(ast.ScaleDecl, "a scale computed at each call", lambda n: _calls(n.value, "dynamic")),
 )
 """What ``check`` reports as FRT0700. ``owner``: only inside this declaration."""

@@ -52,7 +52,7 @@ class _Builder:
     def build(self) -> ir.Binding:
         only_one(self.context, self.members(ast.StatusDecl), "status")
         trust = status(self.context, self.members(ast.StatusDecl))
-        imported = trust.name == "imported"
+        imported = self.context.imported = trust.name == "imported"
         places = hosts(self.context, self.node.name, self.members(ast.HostDecl), imported)
         dims = self.read_dims()
         groups = tuple(self.groups())

@@ -90,6 +90,11 @@ class Context:
         """Whether an unknown name of this kind was most likely meant to be ``name``."""
         return any(u.what == what and u.near == name for u in self._unknown.values())
 
+    @property
+    def guessing(self) -> bool:
+        """Whether a name was not known, so that what hangs on it is not either."""
+        return bool(self._unknown)
+
     def use(self, kind: str, name: str) -> None:
         """Mark a declared name of this kind as used."""
         self.used.add((kind, name))

@@ -9,9 +9,6 @@ from frtspec.diag.source import Span
 from frtspec.ir.consumers import MISSING
 from frtspec.syntax import ast
 
-_OPAQUE = (ast.PipelineDecl, ast.PipelineUse)
-"""Nodes that are reported whole: what is inside needs no row of its own."""
-
 _OWNERS = (ast.ImplDecl, ast.SeatDecl)
 
 UNSUPPORTED = "FRT0700"
@@ -28,8 +25,6 @@ def unsupported(file: ast.File) -> Iterator[Diagnostic]:
         if not hasattr(node, "__dataclass_fields__"):
             continue
         yield from _rows(node, owner)
-        if isinstance(node, _OPAQUE):
-            continue
         inner = type(node).__name__ if isinstance(node, _OWNERS) else owner
         fields = reversed(node.__dataclass_fields__)
         stack.extend((getattr(node, name), inner) for name in fields if name != "span")

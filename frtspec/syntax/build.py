@@ -47,19 +47,7 @@ class FileBuilder(DiscoverBuilder):
         doc, *members = block.children
         return ast.StructureDecl(
             name=name,
-            version=self._versioned(name, version, "structure"),
-            doc=self.maybe_docstring(doc),
-            members=self.many(members),
-            span=self.span(tree),
-        )
-
-    def pipeline(self, tree: Node) -> ast.PipelineDecl:
-        token, version, block = tree.children
-        name = self.name(token)
-        doc, *members = block.children
-        return ast.PipelineDecl(
-            name=name,
-            version=self._versioned(name, version, "pipeline"),
+            version=self.versioned(name, version, "structure"),
             doc=self.maybe_docstring(doc),
             members=self.many(members),
             span=self.span(tree),

@@ -1,4 +1,4 @@
-"""Members of bindings and pipelines."""
+"""Members of bindings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from frtspec.syntax import ast
-from frtspec.syntax.build_base import ONE
 from frtspec.syntax.build_impl import ImplBuilder
 from frtspec.syntax.nodes import Node, Token
 
@@ -194,73 +193,12 @@ class BindingBuilder(ImplBuilder):
             self.span(tree),
         )
 
-    # ------------------------------------------------------------ pipelines
+    def export(self, tree: Node) -> ast.ExportDecl:
+        target, items = tree.children
+        return ast.ExportDecl(self.name(target), self.many(items.children), self.span(tree))
 
-    def _versioned(self, name: ast.Name, version: Any, what: str) -> ast.Number:
-        if version is not None:
-            return self.version(version)
-        self.report(
-            "FRT0115",
-            f"{what} `{name.id}` has no version",
-            name.span,
-            help=f"write `{what} {name.id} version 1`",
-        )
-        return ast.Number(ONE, "1", name.span)
-
-    def pipeline_use(self, tree: Node) -> ast.PipelineUse:
-        token, version, block = tree.children
-        name = self.name(token)
-        doc, *items = block.children
-        return ast.PipelineUse(
-            name=name,
-            version=self._versioned(name, version, "pipeline"),
-            doc=self.maybe_docstring(doc),
-            members=self.many(items),
-            span=self.span(tree),
-        )
-
-    def item(self, tree: Node) -> ast.Item:
-        word, name, optional, kind, facts, value, block = tree.children
-        doc, *members = (None,) if block is None else block.children
-        return ast.Item(
-            keyword=word.children[0].text,
-            name=self.name(name),
-            optional=optional is not None,
-            kind=self.maybe_name(kind),
-            facts=self.maybe_args(facts),
-            value=self.maybe(value),
-            text=None,
-            names=(),
-            members=self.many(members),
-            doc=self.maybe_docstring(doc),
-            span=self.span(tree),
-        )
-
-    def text_item(self, tree: Node) -> ast.Item:
-        word, text = tree.children
-        return self._plain_item(tree, word, text=self.string(text))
-
-    def list_item(self, tree: Node) -> ast.Item:
-        word, names = tree.children
-        return self._plain_item(tree, word, names=self.names(names))
-
-    def _plain_item(
-        self,
-        tree: Node,
-        word: Any,
-        text: ast.String | None = None,
-        names: tuple[ast.Name, ...] = (),
-    ) -> ast.Item:
-        return ast.Item(
-            keyword=word.children[0].text,
-            name=None,
-            optional=False,
-            kind=None,
-            facts=(),
-            value=None,
-            text=text,
-            names=names,
-            members=(),
-            doc=None,
-            span=self.span(tree),
+    def export_item(self, tree: Node) -> ast.ExportItem:
+        key, sub, value = tree.children
+        return ast.ExportItem(
+            self.name(key), self.maybe_name(sub), self.string(value), self.span(tree)
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from frtspec.syntax import ast
-from frtspec.syntax.build_binding import BindingBuilder
+from frtspec.syntax.build_pipeline import PipelineBuilder
 from frtspec.syntax.nodes import Node
 
 
-class DiscoverBuilder(BindingBuilder):
+class DiscoverBuilder(PipelineBuilder):
     def discover(self, tree: Node) -> ast.DiscoverDecl:
         seam, block = tree.children
         return ast.DiscoverDecl(self.maybe_name(seam), self.many(block.children), self.span(tree))

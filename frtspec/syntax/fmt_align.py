@@ -17,6 +17,10 @@ FAMILIES = {
     "role": "role",
     "role_point": "point_map",
     "gate": "gate",
+    "pipeline_gate": "gate",
+    "window": "flow",
+    "buffer": "flow",
+    "conform": "conform",
     "at_keep": "route",
     "at_use": "route",
 }
@@ -31,6 +35,8 @@ _CELL_KINDS = {
     "point_map": ("NAME", "EQUAL"),
     "role": ("NAME", "COLON"),
     "gate": ("NAME", "ON/PER/LBRACE"),
+    "flow": ("NAME", "COLON"),
+    "conform": ("NAME", "COLON"),
     "route": ("LBRACE/KEEP/USE",),
 }
 

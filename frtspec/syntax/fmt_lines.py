@@ -12,7 +12,7 @@ from frtspec.syntax.trivia import Comment
 WIDTH = 110
 STEP = 2
 _OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
-_FILLED = frozenset(("names", "listed_names", "paths", "part_params"))
+_FILLED = frozenset(("names", "listed_names", "paths", "part_params", "uses", "refs"))
 _CLOSE = frozenset(_OPEN.values())
 
 
@@ -111,9 +111,15 @@ class Writer:
         return found + self.lines(toks[closing:], indent)
 
     def _filled(self, toks: Sequence[Tok], indent: int) -> list[Line]:
-        """Plain names: as many on a line as fit."""
+        """Names and other short items: as many on a line as fit."""
         lines = [Line(indent, "")]
-        words = [tok.text for tok in toks if tok.kind != "COMMA"]
+        items: list[list[Tok]] = [[]]
+        for tok in toks:
+            if tok.kind == "COMMA":
+                items.append([])
+            else:
+                items[-1].append(tok)
+        words = [self.flat(item)[0] for item in items if item]
         for number, word in enumerate(words, start=1):
             text = word + ("," if number < len(words) else "")
             if not lines[-1].text:

@@ -8,7 +8,7 @@ from frtspec.diag.catalog.sema import CODES
 from frtspec.diag.codes_types import Code
 from tests.sema.helpers import check
 
-ALONE = [c for c in CODES if c.id not in ("FRT0203", "FRT0610", "FRT0901", "FRT0902")]
+ALONE = [c for c in CODES if c.id not in ("FRT0203", "FRT0610")]
 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda c: c.id)

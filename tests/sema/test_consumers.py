@@ -33,6 +33,6 @@ def test_every_row_is_about_a_field() -> None:
 
 def test_a_field_without_a_consumer_is_reported() -> None:
     reported = {row.node.__name__ for row in MISSING}
-    inside = {"Item", "TypeRef"}  # reported with the pipeline and the port that hold them
+    inside = {"TypeRef"}  # reported with the port that holds it
     without = {name for name, rows in CONSUMERS.items() if NONE in rows.values()}
     assert without - inside <= reported

@@ -30,6 +30,10 @@ FRAMES = {
     "seat": ("frt 1\nbinding b { seat s : t version 1 at m {\n", "\n} }\n"),
     "pipeline": ("frt 1\npipeline p version 1 {\n", "\n}\n"),
     "stage": ("frt 1\npipeline p version 1 { stage s {\n", "\n} }\n"),
+    "loop": ("frt 1\npipeline p version 1 { loop l {\n", "\n} }\n"),
+    "use": ("frt 1\nbinding b { pipeline p version 1 {\n", "\n} }\n"),
+    "stage_use": ("frt 1\nbinding b { pipeline p version 1 { stage s {\n", "\n} } }\n"),
+    "coverage": ("frt 1\nbinding b { pipeline p version 1 { coverage c {\n", "\n} } }\n"),
 }
 """What stands around a snippet of each kind; the snippet begins on a line of its own."""
 
@@ -116,8 +120,10 @@ def meaning(kind: str, file: ast.File) -> str:
             members = members[0].body
         if kind == "expression":
             return dump(members[0].value)
-    elif kind in ("rung", "seat", "stage", "discover"):
+    elif kind in ("rung", "seat", "stage", "loop", "use", "discover"):
         members = members[0].members
+    elif kind in ("stage_use", "coverage"):
+        members = members[0].members[0].members
     return "\n".join(dump(member) for member in members)
 
 

@@ -83,10 +83,27 @@ POSITIONS = {
         siblings { % = a } | siblings { w[0] = % } | form % | form f (%)
     """,
     "pipeline": """
-        family % | stage % { } | stage %? { } | embeds (a, %) | conform % | gate % { a } | segment % : a
-        segment s : % | substructure s (%) | substructure s (% = 1) | coverage % { }
+        family % | window % : swap | window w : % | window w : swap cadence % | buffer % : static
+        buffer b : % cadence token | state % | state s writers % | state s readers (a, %) | stage % { }
+        stage %? { } | loop % { } | embeds % version 1 | embeds (a version 1, % version 2)
+        substructure % cadence plan | substructure s cadence % | conform % : every_stage_runs | conform c : %
+        conform c : fixed_loop (%) | gate % { a } | gate g on % { a } | gate g on (a, %) { b }
+        gate g per % { a } | gate g { % }
     """,
-    "stage": "cadence % | in % : a | out o : % | loop l = % | window w (%) | runs (%) | seats %",
+    "stage": "cadence % | read % | read (a, %?) | write %? | read_write % | capture %",
+    "loop": "steps = % | until % | shapes % | runs % | runs (a, %)",
+    "use": """
+        stage % { } | stage s at % { } | stage s at m.% { } | loop % steps = 1 | loop l steps = config.%
+        cadence % runs a | cadence c runs % | coverage % { }
+    """,
+    "stage_use": """
+        capture % | policy % | protect % | window % = "a" | buffer % = input of a | state s = arg % of a
+    """,
+    "coverage": """
+        hot_path % | hot_path (a, %) | segment % : control in s { } | segment c : % in s { }
+        segment c : control in % { } | segment c : structure in s { covers % }
+        segment c : structure in s { seats (%) }
+    """,
 }
 """Where a name can stand, by the frame of the snippet; ``%`` is the name."""
 
@@ -138,7 +155,7 @@ def test_every_other_word_is_free(frame: str, snippet: str) -> None:
 def _ours_to_name(frame: str, snippet: str) -> bool:
     """Paths on the host and fields of its config are named by the host."""
     paths = ("of %", "of (b, %)", "slot w = %", "] = %", "chunks(%", "at % {", "at m.%")
-    in_path = frame in ("seat", "binding") and any(part in snippet for part in paths)
+    in_path = frame in ("seat", "binding", "use") and any(part in snippet for part in paths)
     return ".%" not in snippet and not in_path
 
 

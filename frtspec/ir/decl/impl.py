@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from frtspec.diag.source import Span
 from frtspec.dims import Constraint
 from frtspec.ir.decl.common import Origin, Status
 from frtspec.ir.expr import Expr
+
+Granularity = tuple[str, int | None]
+
+
+@dataclass(frozen=True)
+class ImplParam:
+    """A number that a scheme's route may set."""
+
+    name: str
+    default: Decimal
+    span: Span
 
 
 @dataclass(frozen=True)
@@ -17,7 +29,8 @@ class Pack:
     ``format`` is a dtype name (fp8_e4m3, int8, bf16…), ``granularity`` a
     ``(kind, size)`` pair, or None for an unquantised pack. ``slots`` lists the
     packed slots in order along the concatenated (output) axis; ``transposed``
-    tells that the pack is stored out_in ([N, K]) while slots are in_out.
+    tells that the pack is stored out_in ([N, K]) while slots are in_out. ``balance``:
+    the scale whose factors the weight is multiplied by before it is quantised.
     """
 
     name: str
@@ -28,17 +41,40 @@ class Pack:
     index: str | None
     transposed: bool
     span: Span
+    balance: str | None = None
 
 
 @dataclass(frozen=True)
 class Scale:
-    """``static(point)``: from calibration. ``dynamic(point, per row)``: at run time."""
+    """What stands between a point's values and the codes that a product is handed.
+
+    kind         ``static``: from calibration; ``dynamic``: at run time; ``balance``: factors
+                 by channel, from calibration, that go into the weight
+    format       of the codes; None for ``balance``, and where it could not be told
+    granularity  of the scale; for ``balance`` of what is measured: by channel
+    settings     of ``balance``: alpha and the limits, each a number or the name of a param
+    """
 
     name: str
     kind: str
     point: str
-    granularity: tuple[str, int | None]
+    format: str | None
+    granularity: Granularity
     span: Span
+    settings: tuple[Decimal | str, ...] = ()
+
+    @property
+    def measured(self) -> Granularity | None:
+        """The granularity of the largest magnitude that calibration has to measure."""
+        return None if self.kind == "dynamic" else self.granularity
+
+
+@dataclass(frozen=True)
+class Need:
+    """A rule on dims. ``why``: what it follows from, None where the spec states it."""
+
+    rule: Constraint
+    why: str | None
 
 
 @dataclass(frozen=True)
@@ -117,3 +153,16 @@ class Impl:
     bands: tuple[Band, ...]
     origin: Origin
     evidence: tuple[str, ...] = ()
+    params: tuple[ImplParam, ...] = ()
+    needs: tuple[Need, ...] = ()
+
+    def measured(self) -> dict[str, Granularity]:
+        """Point -> the granularity at which a scheme has to measure its largest magnitude.
+
+        By channel covers the whole tensor.
+        """
+        out: dict[str, Granularity] = {}
+        for scale in self.scales:
+            if scale.measured is not None and out.get(scale.point, ("tensor",))[0] == "tensor":
+                out[scale.point] = scale.measured
+        return out

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from frtspec.ir.decl.binding import Binding
 from frtspec.ir.decl.impl import Impl
+from frtspec.ir.decl.pipeline import Pipeline
 from frtspec.ir.decl.scheme import AutoTable, Scheme
 from frtspec.ir.decl.structure import Structure
 
@@ -14,7 +15,7 @@ from frtspec.ir.decl.structure import Structure
 class Program:
     """Everything checked in one run and found right, sorted by key.
 
-    Structures by (name, version); impls by (structure, its version, seam or None, impl
+    Structures and pipelines by (name, version); impls by (structure, its version, seam or None, impl
     name); schemes and bindings by name.
     """
 
@@ -23,3 +24,4 @@ class Program:
     schemes: dict[str, Scheme] = field(default_factory=dict)
     auto: AutoTable | None = None
     bindings: dict[str, Binding] = field(default_factory=dict)
+    pipelines: dict[tuple[str, int], Pipeline] = field(default_factory=dict)

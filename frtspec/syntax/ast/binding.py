@@ -176,6 +176,26 @@ class GroupDecl:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class ExportItem:
+    """``m_profile[decode] = "micro decode"``: what another catalog calls or says."""
+
+    key: Name
+    sub: Name | None
+    value: String
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ExportDecl:
+    """``export flash_rt { boundary_dtype = "bf16", … }``: what an export to another catalog
+    needs and nothing else in the binding says."""
+
+    target: Name
+    items: tuple[ExportItem, ...]
+    span: Span
+
+
 BindMember = (
     VariantSet
     | ParamSet

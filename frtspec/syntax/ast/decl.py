@@ -5,31 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from frtspec.diag.source import Span
-from frtspec.syntax.ast.expr import Arg, Else, ErrorNode, Expr, Name, Number, String
+from frtspec.syntax.ast.expr import Else, ErrorNode, Expr, Name, Number
 from frtspec.syntax.ast.impl import AtDecl, OtherwiseKeepDecl
-from frtspec.syntax.ast.parts import Docstring, EvidenceDecl, StatusDecl, StructRef
-from frtspec.syntax.ast.structure import GateDecl
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A pipeline member kept generic: ``keyword name? : kind (facts) = value {members}``.
-
-    ``stage readout? {…}``, ``loop steps = 4``, ``window noise : swap (explicit)``,
-    ``seam "…"`` (``text``), ``covers (vision_ffn, qkv_pack)`` (``names``).
-    """
-
-    keyword: str
-    name: Name | None
-    optional: bool
-    kind: Name | None
-    facts: tuple[Arg, ...]
-    value: Expr | None
-    text: String | None
-    names: tuple[Name, ...]
-    members: tuple[Item | ErrorNode, ...]
-    doc: Docstring | None
-    span: Span
+from frtspec.syntax.ast.parts import Docstring, StatusDecl, StructRef
+from frtspec.syntax.ast.pipeline import PipelineMember, UseMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +27,7 @@ class PipelineDecl:
     name: Name
     version: Number
     doc: Docstring | None
-    members: tuple[Item | StatusDecl | EvidenceDecl | GateDecl | ErrorNode, ...]
+    members: tuple[PipelineMember, ...]
     span: Span
 
 
@@ -59,7 +38,7 @@ class PipelineUse:
     name: Name
     version: Number
     doc: Docstring | None
-    members: tuple[Item | ErrorNode, ...]
+    members: tuple[UseMember, ...]
     span: Span
 
 

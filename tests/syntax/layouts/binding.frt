@@ -18,5 +18,8 @@ boundary none "why"
 expect bias none of (gate_proj,up_proj) }
 chain norm . y->qkv . x wire fp8_e4m3 require(same_storage,exclusive_consumer)
 }
-pipeline p version 2 { stage decode { window noise:swap(explicit)=initial } # the loop
-hot_path (observation_inputs, vision_encoder, vision_merge, deepstack_features, multimodal_backbone, action_readout) } }
+pipeline p version 2 { stage decode at model.layers { window noise="initial" } # the loop
+loop denoise steps=config.steps
+cadence tick runs(decode)
+coverage complete_hot_path { hot_path (observation_inputs, vision_encoder, vision_merge, deepstack_features, multimodal_backbone, action_readout,)
+segment action_readout:control in decode { seam "its end" } } } }
