@@ -204,9 +204,7 @@ def _dims(
     return out if any(key.text == "layers" for key, _ in out) else None
 
 
-def _known_value(
-    pair: tuple[Scalar, Scalar], structure: PeerStructure, report: Report
-) -> bool:
+def _known_value(pair: tuple[Scalar, Scalar], structure: PeerStructure, report: Report) -> bool:
     axis, value = pair
     values = structure.axes.get(axis.text)
     if values is None:
@@ -240,7 +238,9 @@ def _weights(
         fields.skip(key.text)
         weight = _weight(key, value, fields)
         if structure.slot(key.text) is None:
-            unknown(f"slot of {structure.name}", key, [s.name.text for s in structure.slots], report)
+            unknown(
+                f"slot of {structure.name}", key, [s.name.text for s in structure.slots], report
+            )
         elif weight is not None:
             out.append(weight)
     for slot in structure.slots:
@@ -355,7 +355,9 @@ class _Pipelines:
             if key.text not in structure.stages:
                 unknown(f"stage of {structure.name}", key, structure.stages, self.report)
             elif not isinstance(value, Map):
-                rows = Fields(held or Map((), key.span), f"the stages of `{name.text}`", self.report)
+                rows = Fields(
+                    held or Map((), key.span), f"the stages of `{name.text}`", self.report
+                )
                 rows.wrong(key.text, "a mapping", value)
             else:
                 out.append(self.stage(key, value))
@@ -375,7 +377,9 @@ class _Pipelines:
             value = None if name == "outputs" else fields.scalar(name)
             if at is not None and value is not None:
                 texts.append((at, value))
-        pairs = () if outputs is None else texts_of(outputs, f"outputs of {fields.what}", self.report)
+        pairs = (
+            () if outputs is None else texts_of(outputs, f"outputs of {fields.what}", self.report)
+        )
         return Stage(key, tuple(texts), pairs)
 
     def cadences(

@@ -72,12 +72,14 @@ def _text(
     if isinstance(binding, Pipeline):
         pipeline = known.pipelines.get(key)
         if pipeline is None:
-            return _missing("pipeline", binding, known.pipelines, report)
+            report(_missing("pipeline", binding, known.pipelines))
+            return None
         verdict = judge_pipeline.pipeline(binding, pipeline, catalog, report)
         return None if verdict is None else pipeline_text(binding, pipeline, verdict, evidence)
     structure = known.structures.get(key)
     if structure is None:
-        return _missing("structure", binding, known.structures, report)
+        report(_missing("structure", binding, known.structures))
+        return None
     place = site(binding, structure, report)
     if place is None:
         return None
@@ -88,21 +90,14 @@ def _text(
     return region_text(binding, place, producer, structure, held_to, evidence)
 
 
-def _missing(
-    what: str,
-    binding: Region | Pipeline,
-    known: Iterable[tuple[str, int]],
-    report: Report,
-) -> None:
+def _missing(what: str, binding: Region | Pipeline, known: Iterable[tuple[str, int]]) -> Diagnostic:
     name, version = binding.structure.name, binding.structure.version
     versions = ", ".join(str(v) for n, v in sorted(known) if n == name)
-    report(
-        Diagnostic(
-            NOT_OURS,
-            f"`{binding.name.text}` is about version {version} of {name}, which has no spec here",
-            binding.name.span,
-            help=f"versions here: {versions}" if versions else f"there is no {what} {name} here",
-        )
+    return Diagnostic(
+        NOT_OURS,
+        f"`{binding.name.text}` is about version {version} of {name}, which has no spec here",
+        binding.name.span,
+        help=f"versions here: {versions}" if versions else f"there is no {what} {name} here",
     )
 
 

@@ -108,7 +108,9 @@ def _weights(seat: Seat, said: Export) -> dict[str, object]:
         placed += [(outer.path.text, view) for view in outer.slots]
     layouts = {view.layout for _, view in placed if view.layout is not None}
     if len(layouts) > 1:
-        raise CannotExport("its matrices have several layouts; flash-rt's format has one", seat.span)
+        raise CannotExport(
+            "its matrices have several layouts; flash-rt's format has one", seat.span
+        )
     ours = next(iter(layouts), "out_in")
     told = said.get("layout")
     layout = told if told is not None and LAYOUTS.get(told) == ours else ours
@@ -140,9 +142,7 @@ def _conditioning(group: EachSeats, said: Export) -> dict[str, object] | None:
     chosen = dict(seat.variants)
     style = tuple(word(chosen[axis], axis, seat.span) for axis in ("style", "style_order"))
     order = next(list(order) for order, found in STYLES.items() if found == style)
-    paths = {
-        view.slot.rpartition("_")[2]: _slot(seat.path.text, view, root) for view in seat.slots
-    }
+    paths = {view.slot.rpartition("_")[2]: _slot(seat.path.text, view, root) for view in seat.slots}
     projection: dict[str, object] = {"weight": paths["w"]}
     if "b" in paths:
         projection["bias"] = paths["b"]

@@ -126,9 +126,7 @@ class Fields:
         self.known.append(name)
         value = self.held.get(name)
         if value is None and needed:
-            self.report(
-                Diagnostic(WRONG_KIND, f"{self.what} has no `{name}`", self.held.span)
-            )
+            self.report(Diagnostic(WRONG_KIND, f"{self.what} has no `{name}`", self.held.span))
         return value
 
     def wrong(self, name: str, wanted: str, value: Value) -> None:

@@ -20,9 +20,7 @@ COVERAGE = "FRT0892"
 NATIVE = "a pipeline of flash-rt's own: its places are words, and nothing here can run it"
 
 
-def pipeline(
-    found: Pipeline, ours: ir.Pipeline, catalog: Catalog, report: Report
-) -> str | None:
+def pipeline(found: Pipeline, ours: ir.Pipeline, catalog: Catalog, report: Report) -> str | None:
     """Why the binding is imported unverified, in one line; None where an error keeps it
     from being written."""
     errors: list[Diagnostic] = []
@@ -81,18 +79,22 @@ def _stage(stage: Stage, ours: ir.Pipeline, report: Report) -> None:
             message = f"`{key.text}` of stage `{stage.name.text}` must be a text"
             report(Diagnostic(WRONG_KIND, message, value.span))
             continue
-        match key.text:
-            case "policy":
-                _word("policy", value, POLICIES, report)
-            case "mutation_guard":
-                _word("mutation_guard", value, pipewords.PROTECTIONS, report)
-            case "loop_steps":
-                _steps(stage, value, ours, report)
-            case name if name == NOISE and noise_of(stage.name.text, ours) is None:
-                message = f"stage `{stage.name.text}` reads no noise that a window could hold"
-                report(Diagnostic(WRONG_KIND, message, key.span))
-            case name if name not in STAGE_KEYS:
-                _not_carried(key, report)
+        _said(stage, key, value, ours, report)
+
+
+def _said(stage: Stage, key: Scalar, value: Scalar, ours: ir.Pipeline, report: Report) -> None:
+    """One field of a stage."""
+    if key.text == "policy":
+        _word("policy", value, POLICIES, report)
+    elif key.text == "mutation_guard":
+        _word("mutation_guard", value, pipewords.PROTECTIONS, report)
+    elif key.text == "loop_steps":
+        _steps(stage, value, ours, report)
+    elif key.text == NOISE and noise_of(stage.name.text, ours) is None:
+        message = f"stage `{stage.name.text}` reads no noise that a window could hold"
+        report(Diagnostic(WRONG_KIND, message, key.span))
+    elif key.text not in STAGE_KEYS:
+        _not_carried(key, report)
 
 
 def _word(what: str, value: Scalar, known: Iterable[str], report: Report) -> None:

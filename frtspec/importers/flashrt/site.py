@@ -38,9 +38,9 @@ class Site:
 def site(region: Region, ours: Structure, report: Report) -> Site | None:
     """The site, or None when the paths don't fit together (reported)."""
     layer = _layer(region, report)
-    good = all([_path_ok(w, report) for w in region.weights])
-    good = _layout_ok(region, report) and good
-    if layer is None or not good:
+    fitting = [_path_ok(weight, report) for weight in region.weights]
+    fitting.append(_layout_ok(region, report))
+    if layer is None or not all(fitting):
         return None
     placed = [w.path for w in region.weights if w.path is not None]
     root = _root(layer.text, [path.text for path in placed])
@@ -158,6 +158,8 @@ def _common(paths: Sequence[str]) -> str:
     common = paths[0].split(".")
     for path in paths[1:]:
         parts = path.split(".")
-        same = next((k for k, (a, b) in enumerate(zip(common, parts, strict=False)) if a != b), None)
+        same = next(
+            (k for k, (a, b) in enumerate(zip(common, parts, strict=False)) if a != b), None
+        )
         common = common[: min(len(common), len(parts)) if same is None else same]
     return ".".join(common)

@@ -130,7 +130,9 @@ def _defined(structure: PeerStructure, folder: Path) -> set[str] | None:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == entry:
             names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            return names | {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+            return names | {
+                argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)
+            }
     return None
 
 

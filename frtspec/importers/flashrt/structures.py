@@ -89,9 +89,7 @@ def structure(root: Map, folder: str, path: str, report: Report) -> PeerStructur
     )
 
 
-def _tensors(
-    rows: tuple[Map, ...], key: str, folder: str, report: Report
-) -> tuple[Tensor, ...]:
+def _tensors(rows: tuple[Map, ...], key: str, folder: str, report: Report) -> tuple[Tensor, ...]:
     out = []
     for row in rows:
         fields = Fields(row, f"a row of `{folder}`", report)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from frtspec.importers.flashrt.bindings import Region, Weight
-from frtspec.importers.flashrt.hosts import Settled
 from frtspec.importers.flashrt.conditioning import Producer
+from frtspec.importers.flashrt.hosts import Settled
 from frtspec.importers.flashrt.judge import Verdict
 from frtspec.importers.flashrt.site import Site
 from frtspec.importers.flashrt.words import (
@@ -78,9 +78,7 @@ def _host(found: Region, settled: Settled | None) -> str:
     return f"host {host.name.text}{versions}"
 
 
-def _seat(
-    found: Region, site: Site, ours: Structure, settled: Settled | None
-) -> Iterator[str]:
+def _seat(found: Region, site: Site, ours: Structure, settled: Settled | None) -> Iterator[str]:
     seam = f".{site.seam}" if site.seam else ""
     yield f"seat ffn : {ours.name}{seam} version {ours.version} at {site.seat} {{"
     yield f"dims {{ {', '.join(f'{key.text} = {key.text}' for key, _ in found.dims)} }}"
@@ -168,7 +166,9 @@ def _export(found: Region, site: Site, settled: Settled | None) -> Iterator[str]
     if host.versions and settled and settled.versions != host.versions.text:
         rows.append(f"versions[{host.name.text}] = {quoted(host.versions.text)}")
     for phase in found.profile:
-        rows.append(f"m_profile[{phase.name.text}] = {quoted(f'{phase.rows.text} {phase.phase.text}')}")
+        rows.append(
+            f"m_profile[{phase.name.text}] = {quoted(f'{phase.rows.text} {phase.phase.text}')}"
+        )
     if found.conditioning is not None:
         rows.append(f"conditioning = {quoted(found.conditioning.source.text)}")
     if rows:
