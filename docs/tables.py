@@ -392,6 +392,7 @@ PHASE_TITLES = {
     "unsupported": "Unsupported",
     "tool": "Commands, configuration, lock",
     "pipelines": "Pipelines",
+    "discovery": "Discovery",
 }
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -29,6 +29,7 @@ Phase = Literal[
     "bindings",  # FRT06xx
     "unsupported",  # FRT07xx, but for those below
     "tool",  # FRT08xx  gen, lock, config, usage
+    "discovery",  # FRT074x, FRT075x
     "pipelines",  # FRT071x to FRT073x, FRT09xx
 ]
 
@@ -44,6 +45,8 @@ PHASE_OF_RANGE: dict[str, Phase] = {
     "071": "pipelines",
     "072": "pipelines",
     "073": "pipelines",
+    "074": "discovery",
+    "075": "discovery",
     "08": "tool",
     "09": "pipelines",
 }

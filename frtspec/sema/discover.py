@@ -16,7 +16,8 @@ from frtspec.sema.context import Context, listing
 from frtspec.sema.target import Target
 from frtspec.syntax import ast
 
-HOLDS, FILLED, TELLS, PLACES, OPEN, WHERE = (f"FRT074{n}" for n in range(6))
+HOLDS, FILLED, TELLS = "FRT0740", "FRT0741", "FRT0742"
+PLACES, OPEN, WHERE = "FRT0743", "FRT0744", "FRT0745"
 
 
 def build_discover(

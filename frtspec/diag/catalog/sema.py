@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from frtspec.diag.catalog import (
+    sema_discover,
     sema_names,
     sema_pipelines,
+    sema_regions,
     sema_schemes,
     sema_seats,
     sema_types,
@@ -19,4 +21,6 @@ CODES: tuple[Code, ...] = (
     *sema_seats.CODES,
     *sema_schemes.CODES,
     *sema_pipelines.CODES,
+    *sema_discover.CODES,
+    *sema_regions.CODES,
 )
