@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import nn
 
+from frtspec.live.scan.found import FoundSeat
+from frtspec.live.scan.rebuild import dims_of, rebuilt
 from frtspec.live.scan.tree import Tree
 
 _SIZES = (
@@ -28,17 +31,44 @@ _SIZES = (
 )
 """Fields that are a size by themselves, the likelier first where two have one value."""
 
-_HEADS = ("num_attention_heads", "num_key_value_heads", "num_heads", "attention_heads")
-_WIDTHS = ("head_dim", "attention_head_dim", "head_size")
+_HEADS = (
+    "num_attention_heads",
+    "num_key_value_heads",
+    "num_heads",
+    "linear_num_key_heads",
+    "linear_num_value_heads",
+)
+_WIDTHS = ("head_dim", "attention_head_dim", "linear_key_head_dim", "linear_value_head_dim")
+_NO_SIZES = ("_id", "_ids", "_token", "_layers", "_positions", "_embeddings", "_window", "_length")
 _COUNTS = ("num_hidden_layers", "num_layers", "depth", "n_layer", "num_single_layers")
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A config expression, and a name for the dim that holds it."""
+    """A product of config fields, and a name for the dim that holds it.
+
+    ``fields``: (path of the config inside the root's, field).
+    """
 
     name: str
-    text: str
+    fields: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        return " * ".join(_text(where, name) for where, name in self.fields)
+
+    def value(self, root: Any) -> int | None:
+        """What it gives for a config; None where a field is no whole number there."""
+        out = 1
+        for where, name in self.fields:
+            config = root
+            for part in where.split(".") if where else ():
+                config = _get(config, part)
+            found = _get(config, name)
+            if type(found) is not int:
+                return None
+            out *= found
+        return out
 
 
 class Configs:
@@ -48,6 +78,11 @@ class Configs:
         self.root = getattr(tree.model, "config", None)
         self._paths = {id(config): path for path, config in _nested(self.root)}
         self._tree = tree
+
+    @cached_property
+    def other(self) -> tuple[nn.Module, Any] | None:
+        """The model's class with other sizes, and its config."""
+        return rebuilt(self._tree.model)
 
     def _near(self, path: str) -> list[tuple[str, Any]]:
         """(path from the root's config, config): the one of the module around ``path`` first."""
@@ -64,24 +99,41 @@ class Configs:
             path = path.rpartition(".")[0]
         return list({where: (where, config) for where, config in found}.values())
 
-    def size(self, path: str, value: int) -> Expression | None:
-        """What of the config around a module has this value."""
+    def dims(self, seat: FoundSeat) -> dict[str, Expression | int]:
+        """Each dim of a seat as an expression that is right on this host and on one of
+        other sizes; as a number where there is none."""
+        elsewhere = {} if self.other is None else dims_of(seat, self.other[0])
+        return {dim: self._dim(seat, dim, value, elsewhere) for dim, value in seat.dims.items()}
+
+    def _dim(
+        self, seat: FoundSeat, dim: str, value: int, elsewhere: Mapping[str, int]
+    ) -> Expression | int:
+        found = list(dict.fromkeys(self._sizes(seat.path, value)))
+        if self.other is not None and dim in elsewhere:
+            held = [e for e in found if e.value(self.other[1]) == elsewhere[dim]]
+            return held[0] if held else value
+        return found[0] if len(found) == 1 else value
+
+    def _sizes(self, path: str, value: int) -> Iterator[Expression]:
+        """Everything of the configs around a module that has this value."""
         for where, config in self._near(path):
-            for name in _SIZES:
-                if _field(config, name) == value:
-                    return _expression(where, (name,))
+            fields = [n for n, held in _fields(config) if type(held) is int and held > 1]
+            known = [n for n in _SIZES if n in fields]
+            rest = [n for n in fields if n not in known and not n.endswith(_NO_SIZES)]
+            for name in (*known, *rest):
+                if _get(config, name) == value:
+                    yield _expression(where, (name,))
             for heads in _HEADS:
                 for width in _WIDTHS:
-                    count, each = _field(config, heads), _field(config, width)
-                    if count and each and count * each == value:
-                        return _expression(where, (heads, width))
-        return None
+                    found = _expression(where, (heads, width))
+                    if found.value(self.root) == value:
+                        yield found
 
     def count(self, path: str, value: int) -> Expression | None:
         """How many layers: only where the config says so."""
         for where, config in self._near(path):
             for name in _COUNTS:
-                if _field(config, name) == value:
+                if _get(config, name) == value:
                     return _expression(where, (name,))
         return None
 
@@ -115,9 +167,8 @@ def _fields(config: Any) -> list[tuple[str, Any]]:
     return [(n, v) for n, v in held.items() if not n.startswith("_") and v is not None]
 
 
-def _field(config: Any, name: str) -> int | None:
-    held = config.get(name) if isinstance(config, Mapping) else getattr(config, name, None)
-    return held if type(held) is int else None
+def _get(config: Any, name: str) -> Any:
+    return config.get(name) if isinstance(config, Mapping) else getattr(config, name, None)
 
 
 def _text(where: str, name: str) -> str:
@@ -126,9 +177,7 @@ def _text(where: str, name: str) -> str:
 
 def _expression(where: str, names: tuple[str, ...]) -> Expression:
     prefix = where.split(".")[-1].removesuffix("_config") if where else ""
-    name = (
-        "_by_".join(names) if len(names) == 1 else "_".join(n.removeprefix("num_") for n in names)
-    )
+    name = "_by_".join(n.removeprefix("num_") if len(names) > 1 else n for n in names)
     return Expression(
-        f"{prefix}_{name}" if prefix else name, " * ".join(_text(where, n) for n in names)
+        f"{prefix}_{name}" if prefix else name, tuple((where, name) for name in names)
     )

@@ -255,7 +255,7 @@ class _Scan:
         for k, found in options.items():
             seat = found[0]
             if problems.get(k) and seat.boundary is not None and seat.boundary.none is None:
-                reason = f"around {seat.boundary.path} the host computes something else"
+                reason = f"around it the host computes something else than {seat.structure.key}"
                 near = self._near(seat)
                 self.seats[k] = unbounded(_bare(seat), self.tree, near, reason)
                 again = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import nn
 
@@ -77,7 +77,8 @@ class _Writer:
         if block.hi.isdigit():
             return block.hi
         name = block.hi.rpartition(".")[2]
-        return self.dim(Expression(name, block.hi))
+        where, _, field_name = block.hi.removeprefix("config.").rpartition(".")
+        return self.dim(Expression(name, ((where, field_name),)))
 
     def dim(self, found: Expression) -> str:
         for known in self.sizes.values():
@@ -86,7 +87,7 @@ class _Writer:
         name = found.name
         while name in {known.name for known in self.sizes.values()} or name in _TAKEN:
             name += "_"
-        self.sizes[name] = Expression(name, found.text)
+        self.sizes[name] = replace(found, name=name)
         return name
 
     # ------------------------------------------------------------ one seat
@@ -99,9 +100,8 @@ class _Writer:
         target = f"{seat.target} version {seat.structure.version}"
         yield f"seat {name} : {target} at {at} {{"
         sizes = [
-            f"{dim} = {self.size(seat, value)}"
-            for dim, value in sorted(seat.dims.items())
-            if _free(seat, dim)
+            f"{dim} = {self.dim(found) if isinstance(found, Expression) else found}"
+            for dim, found in sorted(self.configs.dims(seat).items())
         ]
         if sizes:
             yield f"dims {{ {', '.join(sizes)} }}"
@@ -159,10 +159,6 @@ class _Writer:
         rows += [f"slot {slot} = {_weight(w, slot, base)}" for slot, w in boundary.slots.items()]
         yield f"boundary at {self.path(base, family)} {{ {', '.join(rows)} }}"
 
-    def size(self, seat: FoundSeat, value: int) -> str:
-        found = self.configs.size(seat.path, value)
-        return str(value) if found is None else self.dim(found)
-
     def path(self, path: str, family: Family) -> str:
         return templated(path, family.stem, family.numbers[0])
 
@@ -181,15 +177,6 @@ class _Writer:
             name, number = f"{base}_{number}", number + 1
         self.used.add(name)
         return name
-
-
-def _free(seat: FoundSeat, dim: str) -> bool:
-    return dim.partition("[")[0] in {
-        symbol.partition("[")[0]
-        for shape in seat.structure.shapes.values()
-        for axis in shape
-        for symbol in axis.symbols()
-    }
 
 
 def _weight(weight: Weight, slot: str, base: str) -> str:

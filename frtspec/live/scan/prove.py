@@ -214,7 +214,7 @@ class Twin:
 
     def weight(self, relative: str, weight: Weight) -> Tensor:
         """A slot of the copy, in_out. ``relative``: the parameter's path in the module."""
-        value = self.module.get_parameter(relative).detach()
+        value: Tensor = self.module.get_parameter(relative).detach()
         if weight.view == "chunks":
             wanted, *names = weight.args
             value = value.chunk(len(names), dim=0)[names.index(wanted)]

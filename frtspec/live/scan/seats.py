@@ -84,7 +84,7 @@ def _why(
         for axis, facts in role.tells.items():
             told = next((f for f in sorted(leaf.facts) if f in facts), None)
             if axis in variants and told is not None:
-                found[axis] = f"{leaf.relative(path)} is {told} by its values"
+                found[axis] = f"as {leaf.relative(path)} computes it"
     return found
 
 
@@ -211,7 +211,7 @@ def with_norm(seat: FoundSeat, tree: Tree, norm: str) -> FoundSeat | None:
         if told is None:
             return None
         variants[axis] = facts[told]
-        why[axis] = f"{norm} is {told} by its values"
+        why[axis] = f"as {norm.rpartition('.')[2]} computes it"
     present = _presence_around(seat.structure, role, leaf, variants)
     if present is None:
         return None
