@@ -209,11 +209,14 @@ class References:
             for value in reversed(listed)
             if value.index is not None and value.name in repeated
         }
+        called = {slot.name for slot in structure.slots if slot.inner is not None}
         body = Body(
             structure=structure.name,
             source=Expressions(self.names, sizes, {"inner": self._called}),
             variants={variant.name: variant.values for variant in structure.variants},
-            optional={n: b for n, b in self.optional().items() if not self._default(n)}
+            optional={
+                n: b for n, b in self.optional().items() if not self._default(n) and n not in called
+            }
             | {p.name: condsrc.spoken(p.when) for p in structure.parts if p.when is not None},
             counted=counted,
         )

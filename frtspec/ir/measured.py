@@ -54,6 +54,12 @@ FACTS: dict[str, Fact] = {
         "capture",
         "largest change between calls of one run, relative to the largest magnitude",
     ),
+    "prefix_drift": Fact(
+        "content",
+        "ratio",
+        "capture",
+        "`drift` of the positions before the queries' own: keys [heads, positions, width]",
+    ),
     "table": Fact(
         "value",
         "word",

@@ -85,6 +85,9 @@ PLAIN_FORMATS = {
 
 Granularities = Mapping[str, Mapping[str, tuple[int, ...]]]
 
+WIRE_FORMATS = ("fp8_e4m3", "int8")
+"""Formats that a port can carry, under one scale."""
+
 PACK_GRANULARITIES: Granularities = {
     "fp8_e4m3": {"tensor": (), "channel": (), "block": (128,)},
     "fp8_e5m2": {"tensor": (), "channel": ()},
@@ -247,6 +250,7 @@ PORT_LAYOUTS = {
     "heads_first": "[B, H, S, D], where the structure has the heads behind the tokens",
     "tokens_first": "[B, S, H, D], where the structure has the tokens behind the heads",
     "flat_heads": "[B, S, H*D], where the structure has heads and their width apart",
+    "one_token": "[B, 1, D], where the structure has no axis of tokens",
     "half": "the last axis holds everything twice, one half after the other",
     "every_other": "the last axis holds everything twice, each entry beside its copy",
 }

@@ -91,21 +91,20 @@ def drift(values: Sequence[Tensor]) -> float | None:
     if len(values) < 2:
         return None
     first = values[0].detach().double()
-    size = max(float(value.detach().abs().max()) for value in values if value.numel())
+    size = max((float(value.detach().abs().max()) for value in values if value.numel()), default=0)
     change = 0.0
     for value in values[1:]:
         if value.shape != first.shape:
             return float("inf")
-        change = max(change, float((value.detach().double() - first).abs().max()))
+        if value.numel():
+            change = max(change, float((value.detach().double() - first).abs().max()))
     return change / size if size else 0.0
 
 
-def repeats(first: Sequence[Tensor], second: Sequence[Tensor]) -> str | None:
-    """``exact`` where two runs on the same inputs gave the same bits, else ``inexact``."""
-    if not first or len(first) != len(second):
-        return None
-    same = all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    return "exact" if same else "inexact"
+def prefix_drift(keys: Sequence[Tensor], queries: int) -> float | None:
+    """``drift`` of keys [..., positions, width] before the last ``queries`` positions; those
+    belong to the tokens of the call and change with it."""
+    return drift([key[..., : key.shape[-2] - queries, :] for key in keys])
 
 
 def table(shape: Sequence[int], batch: int, tokens: int) -> str:

@@ -30,6 +30,7 @@ class _Facts:
     model: nn.Module
     seat: Seat
     seen: Observation | None = None
+    exact: bool | None = None
     facts: dict[str, Value] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     void: dict[str, str] = field(default_factory=dict)
@@ -49,6 +50,10 @@ class _Facts:
     def _sizes(self) -> dict[str, int]:
         """The seat's dims, and the row count that calibration saw in the middle."""
         sizes = dict(self.seat.dims)
+        for name in sorted({key.partition("[")[0] for key in sizes if key.endswith("]")}):
+            sizes[f"sum({name})"] = sum(
+                size for key, size in self.seat.dims.items() if key.partition("[")[0] == name
+            )
         if self.seen is None or not self.seen.observed(self.seat.name):
             return sizes
         rows = self.seen.rows(self.seat.name)
@@ -66,9 +71,12 @@ def at_rest(model: nn.Module, seat: Seat) -> Found:
     return _Facts(model, seat).measure()
 
 
-def after_calls(model: nn.Module, seat: Seat, seen: Observation) -> Found:
-    """What is known once calibration has run."""
-    return _Facts(model, seat, seen).measure()
+def after_calls(
+    model: nn.Module, seat: Seat, seen: Observation, *, exact: bool | None = None
+) -> Found:
+    """What is known once calibration has run. ``exact``: whether the untouched host gave the
+    same bits twice on one sample; None when it ran once."""
+    return _Facts(model, seat, seen, exact).measure()
 
 
 # ---------------------------------------------------------------- the module
@@ -225,8 +233,20 @@ def _contents(
     return measure
 
 
+def _prefix_drift(facts: _Facts, test: Measured) -> Value | None:
+    first = facts.seat.structure.inputs[0]
+    queries = facts.seen.values(facts.seat.name, first) if facts.seen else []
+    counts = {shape[-2] for sample in queries for shape in sample.shapes}
+    if len(counts) != 1:
+        return facts.why(test, f"the calls differ in how many queries {first} has")
+    (count,) = counts
+    return _contents(lambda keys: capturefacts.prefix_drift(keys, count), max)(facts, test)
+
+
 def _repeats(facts: _Facts, test: Measured) -> Value | None:
-    return facts.why(test, "the host is not run twice on one call yet")
+    if facts.exact is None:
+        return facts.why(test, "the host has not run twice on one sample")
+    return "exact" if facts.exact else "inexact"
 
 
 MEASURES: Mapping[str, Callable[[_Facts, Measured], Value | None]] = {
@@ -236,6 +256,7 @@ MEASURES: Mapping[str, Callable[[_Facts, Measured], Value | None]] = {
     "fingerprint_margin": _contents(capturefacts.fingerprint_margin, min),
     "runs": _contents(capturefacts.runs, max),
     "drift": _contents(capturefacts.drift, max),
+    "prefix_drift": _prefix_drift,
     "table": _table,
     "kept": _kept,
     "repeats": _repeats,

@@ -139,9 +139,7 @@ class Session:
                 eligible.check_form(record.seat)
         self._owned()
 
-    def _decided(
-        self, seat: Seat, seen: observe.Observation | None = None
-    ) -> decisions.Decision:
+    def _decided(self, seat: Seat, seen: observe.Observation | None = None) -> decisions.Decision:
         """What the scheme makes of a seat, by what is known now."""
         capability = schemes.capability(self.device)
         evidence = decisions.Evidence(seat, capability, seen)
@@ -206,7 +204,13 @@ class Session:
         self._decide(self.calibrated)
         for record in self.open_records():
             with isolated([record], "judging the structure's rules"):
-                self._rule(record, measure.after_calls(self.model, record.seat, self.calibrated))
+                found = measure.after_calls(
+                    self.model,
+                    record.seat,
+                    self.calibrated,
+                    exact=None if self.noise is None else self.noise.bit_equal,
+                )
+                self._rule(record, found)
         self.judged = self.calibrated
         left = [record for record in records if record.open]
         if apart and left:
@@ -294,8 +298,10 @@ class Session:
         for record in self.open_records():
             bound, name = record.bound, record.name
             assert bound is not None
-            reference, captures = self.references[name], self.judged.captured(name)
-            points = [point for point, _ in bound.impl.SPEC.scales.values()]
+            reference = self.references[name]
+            captures = [c for c in self.judged.captured(name) if bound.runs(c.seat_inputs)]
+            scales = bound.impl.SPEC.scales.values()
+            points = [scale.point for scale in scales if scale.kind != "balance"]
             with isolated([record], "judging the seat"), torch.no_grad():
                 for result in (
                     gates.saturation(record.seat, points, self.calibrated, self.judged),

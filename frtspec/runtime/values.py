@@ -23,6 +23,10 @@ KEPT_BYTES = 1 << 26
 """Of one point: contents of the first samples, so many calls and bytes of each."""
 
 
+_COUNTS_TOKENS = ("table", "prefix_drift")
+"""Facts that ask how many tokens the first input has."""
+
+
 @dataclass
 class Passed:
     """What passed at one place in one sample. ``contents`` is None where it was not kept
@@ -77,6 +81,8 @@ def value_recorders(model: nn.Module, seat: Seat) -> Iterator[ValueRecorder]:
     content and observation points that no rule asks about are watched too."""
     kinds = seat.structure.points
     asked = [r.test.of for r in seat.structure.rules if isinstance(r.test, Measured) and r.test.of]
+    if any(isinstance(r.test, Measured) and r.test.fact in _COUNTS_TOKENS for r in seat.structure.rules):
+        asked.append(seat.structure.inputs[0])
     declared = [name for name, kind in kinds.items() if kind != "statistic"]
     for name in dict.fromkeys([*asked, *declared]):
         place = places(seat).get(name)

@@ -118,8 +118,9 @@ class _Run:
 
     def structures_and_pipelines(self) -> None:
         forms = self.forms_named()
-        for source, node in inner_first(list(self.each(ast.StructureDecl)), self.found):
+        for source, node, opened in inner_first(list(self.each(ast.StructureDecl)), self.found):
             context = self.context(source, node, f"structure {node.name.id}")
+            context.dropped |= opened
             named = forms.get(node.name.id, ())
             structure = build_structure(source, node, context, self.built, named)
             what = f"structure {structure.name} version {structure.version}"

@@ -10,14 +10,18 @@ from frtspec.sema.sizes import whole
 from frtspec.syntax import ast
 
 Declared = tuple[SourceFile, ast.StructureDecl]
+Open = frozenset[str]
 Key = tuple[str, int | None]
 
 
 def inner_first(
     declared: Sequence[tuple[SourceFile, ast.Decl]], found: list[Diagnostic]
-) -> list[Declared]:
-    """The declarations, each behind those that its slots name; a circle is reported once
-    and opened where it closes."""
+) -> list[tuple[SourceFile, ast.StructureDecl, Open]]:
+    """The declarations, each behind those that its slots name.
+
+    A circle is reported once and opened where it closes; with each declaration come the
+    names of structures that it can't have for that.
+    """
     nodes: list[Declared] = [(s, n) for s, n in declared if isinstance(n, ast.StructureDecl)]
     by_key: dict[Key, list[Declared]] = {}
     for source, node in nodes:
@@ -25,12 +29,13 @@ def inner_first(
         for key in ((node.name.id, number), (node.name.id, None)):
             by_key.setdefault(key, []).append((source, node))
     done: set[int] = set()
-    out: list[Declared] = []
+    out: list[tuple[SourceFile, ast.StructureDecl, Open]] = []
 
     def visit(item: Declared, path: tuple[ast.StructureDecl, ...]) -> None:
         node = item[1]
         if id(node) in done:
             return
+        opened: set[str] = set()
         for slot in _inner(node):
             assert slot.structure is not None
             wanted = slot.structure
@@ -38,11 +43,12 @@ def inner_first(
             for inner in by_key.get((wanted.name.id, number), ()):
                 if inner[1] in (*path, node):
                     found.append(_circle(slot, inner[1]))
+                    opened.add(wanted.name.id)
                 else:
                     visit(inner, (*path, node))
         if id(node) not in done:
             done.add(id(node))
-            out.append(item)
+            out.append((*item, frozenset(opened)))
 
     for item in nodes:
         visit(item, ())

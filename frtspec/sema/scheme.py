@@ -123,6 +123,11 @@ class Schemes:
         if node.point.id not in points:
             context.unknown("point", node.point, points)
             return None
+        kind = next(p.kind for p in target.points if p.name == node.point.id)
+        if kind != "statistic" and node.stat.id != "none":
+            message = f"`{node.point.id}` is {_KEPT[kind]}: it has no statistic"
+            context.error("FRT0325", message, node.point.span, help="leave the point out")
+            return None
         name = one_of(context, "statistic", node.stat, words.STATISTICS)
         if name is None:
             return None
@@ -314,3 +319,6 @@ def _default(allowed: tuple[str, ...]) -> tuple[str, int | None] | None:
 
 def _all(node: ast.SchemeDecl, kind: type[T]) -> list[T]:
     return [m for m in node.members if isinstance(m, kind)]
+
+
+_KEPT = {"content": "content, kept as it is", "observation": "an observation of the call"}

@@ -26,6 +26,7 @@ from frtspec.sema.rules import Rules
 from frtspec.sema.scope import Scope, Symbol, declare
 from frtspec.sema.seams import build_seam
 from frtspec.sema.sizes import Sizes
+from frtspec.sema.storage import check_storage
 from frtspec.sema.target import Built
 from frtspec.sema.typing import Problem, Typing, infer
 from frtspec.syntax import ast
@@ -184,6 +185,7 @@ class _Builder:
         if decls:
             structure = self.typed(structure)
         structure = replace(structure, seams=self.seams(structure))
+        check_storage(self.context, structure)
         rules = Rules(self.context, exprs, structure, self.forms)
         read = [rules.read(m) for m in self.node.members if isinstance(m, _RULES)]
         structure = replace(structure, rules=tuple(rule for group in read for rule in group))

@@ -133,7 +133,7 @@ def test_qwen3_rounds_before_the_weight_and_turns_in_its_dtype(
     theirs = modeling_qwen3.apply_rotary_pos_emb(
         *heads_first(norms[0](q), norms[1](k)), *(torch.cat([c, c], -1) for c in (cos, sin))
     )
-    ours = qk_norm_rope_v1.reference(
+    *ours, _ = qk_norm_rope_v1.reference(
         q,
         k,
         cos,
@@ -171,7 +171,7 @@ def test_offset_norms_round_after_the_weight_and_keep_the_tail(
         turn = modeling_qwen3_next.apply_rotary_pos_emb
     norm.weight.data.copy_(w)
     theirs = turn(*heads_first(norm(q), norm(k)), *full)
-    ours = qk_norm_rope_v1.reference(
+    *ours, _ = qk_norm_rope_v1.reference(
         q,
         k,
         cos,
@@ -201,7 +201,7 @@ def test_wan_norms_the_whole_projection_and_turns_neighbours(
     flat = nnf.rms_norm(q.flatten(2), (h * d,), w, eps=1e-5).unflatten(2, (h, d))
     turned = torch.view_as_complex(flat.unflatten(-1, (-1, 2)).contiguous())
     turned = turned * torch.complex(cos, sin)[:, :, None]
-    ours, _ = qk_norm_rope_v1.reference(
+    ours, *_ = qk_norm_rope_v1.reference(
         q,
         q,
         cos,
@@ -226,10 +226,10 @@ def test_scopes_differ(b: int, t: int, h: int, d: int, seed: int) -> None:
     cos, sin = tables(t, d, batch=b)
     rest = {"rope_layout": "half", "norm_weight_mode": "direct"}
     one, wide = torch.ones(d), torch.ones(h * d)
-    per_head, _ = qk_norm_rope_v1.reference(
+    per_head, *_ = qk_norm_rope_v1.reference(
         q, q, cos, sin, q_norm_weight=one, k_norm_weight=one, normalization_scope="per_head", **rest
     )
-    projection, _ = qk_norm_rope_v1.reference(
+    projection, *_ = qk_norm_rope_v1.reference(
         q, q, cos, sin, q_norm_wide=wide, k_norm_wide=wide, normalization_scope="projection", **rest
     )
     size = per_head.square().mean(-1)

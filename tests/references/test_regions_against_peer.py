@@ -147,13 +147,14 @@ def test_qk_norm_rope(
         k,
         cos,
         sin,
+        v,
         **dict(zip(names, (wq, wk), strict=True)),
         normalization_scope=scope,
         rope_layout=layout,
         norm_weight_mode=mode,
         eps=eps,
     )
-    assert theirs[2] is v
+    assert theirs[2] is v and ours[2] is v
     for mine, other in zip(ours, theirs[:2], strict=True):
         same(mine, other)
 

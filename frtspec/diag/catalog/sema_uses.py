@@ -318,9 +318,17 @@ CODES = (
         "The construct is part of the language and is read and checked, but nothing is generated "
         "from it yet. Nothing that a spec declares is ignored in silence, so it is an error.",
         swap(
-            file(STRUCTURE).replace("point x_in = x", "point x_in = x"),
-            "point x_in = x",
-            "point x_in content = x",
+            file(
+                """structure unwired version 1 {
+  dim M, D
+  in  x [rows M, D] : fp8_e4m3 scale x_s
+  out y [rows M, D] : f32
+  reference { yield y = f32(x) * x_s }
+}
+"""
+            ),
+            "fp8_e4m3",
+            "fp8_e5m2",
         ),
         "Leave it out of what is generated until then.",
     ),

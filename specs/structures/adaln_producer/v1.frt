@@ -33,7 +33,7 @@ structure adaln_producer version 1 {
   variant epilogue        { none, gate_residual }
 
   reference {
-    point cond_in = cond
+    point cond_in content = cond
     let c = f32(match cond_activation { none => cond_in, silu => silu(cond_in) })
     let s = c @ f32(match style { scale_shift_gate => style_w, scale_shift => pair_w })
     let s = s + f32(style_b)                     when present style_b
@@ -53,13 +53,15 @@ structure adaln_producer version 1 {
     yield stream = x_in                          when epilogue is gate_residual
   }
 
+  # A table of styles holds few rows, and a fingerprint has to tell them apart.
+  require for step_table { steps(cond_in) <= 64, fingerprint_margin(cond_in) >= 0.001 }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
   evidence """
-  Over a tick the conditioning takes few values, so its projection can be a table: at most 64
-  rows, which a fingerprint has to tell apart by a relative margin of 0.001. Producers on one
-  stream can share one buffer of styles, written by the one that the host calls first. Measured by
-  flash-rt on pi05: 36 producers on one stream, 0.419 ms less a tick. A fused norm pays only where
-  it feeds a projection too: 19 sites in bf16 cost 1.9 % more than the table alone.
+  Producers on one stream can share one buffer of styles, written by the one that the host calls
+  first. Measured by flash-rt on pi05: 36 producers on one stream, 0.419 ms less a tick. A fused
+  norm pays only where it feeds a projection too: 19 sites in bf16 cost 1.9 % more than the table
+  alone.
   """
 }

@@ -16,18 +16,19 @@ structure cadence_static version 1 {
   part update : host fn (x) -> y
 
   reference {
-    point held = update(x)
+    point held content = update(x)
     yield y = held
   }
+
+  require { drift(held) <= 0.001, calls >= 2 }
 
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 
   evidence """
   Keys and values of a cross-attention over a fixed prompt, features of one observation, the
-  prefix of an action decoder. Two captures of the hot loop at least, which agree to 0.001. The
-  refresh is handed to the caller, at the cadence of observations or of prompts, and may be the
-  host's own recomputation or a write from outside. Measured by flash-rt: the cross-attention of
-  GROOT, 16 blocks, 14.32 to 12.71 ms.
+  prefix of an action decoder. The refresh is handed to the caller, at the cadence of observations
+  or of prompts, and may be the host's own recomputation or a write from outside. Measured by
+  flash-rt: the cross-attention of GROOT, 16 blocks, 14.32 to 12.71 ms.
   """
 }

@@ -47,13 +47,13 @@ structure decoder_ffn version 1 {
 
   discover mlp {
     role gate : linear (w_gate)
-    role up : linear (w_up)
+    role up   : linear (w_up)
     role down : linear (w_down)
-    role act : activation tells activation { gelu_tanh => gelu, silu => silu }
+    role act  : activation tells activation { gelu_tanh => gelu, silu => silu }
     role norm : rms_norm (w_norm) around seat tells norm_weight_mode tells norm_rounding gives eps
     called norm (post_attention_layernorm, pre_feedforward_layernorm, ffn_norm)
     variant conditioning = none
-    point x_after_norm = input
+    point x_after_norm  = input
     point act_after_mul = input of down
     boundary around seat { x = input of norm, y = output }
   }
@@ -62,11 +62,11 @@ structure decoder_ffn version 1 {
   discover mlp {
     role both : linear (chunks(w_gate, w_up))
     role down : linear (w_down)
-    role act : activation tells activation { gelu_tanh => gelu, silu => silu }
+    role act  : activation tells activation { gelu_tanh => gelu, silu => silu }
     role norm : rms_norm (w_norm) around seat tells norm_weight_mode tells norm_rounding gives eps
     called norm (post_attention_layernorm, pre_feedforward_layernorm, ffn_norm)
     variant conditioning = none
-    point x_after_norm = input
+    point x_after_norm  = input
     point act_after_mul = input of down
     boundary around seat { x = input of norm, y = output }
   }

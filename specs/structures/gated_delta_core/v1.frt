@@ -20,7 +20,7 @@ structure gated_delta_core version 1 {
   in  beta        [B, S, H] : host
   in  state?      [B, H, Dk, Dv] : f32 = zeros
   out y           [B, S, H, Dv] : host
-  out final_state [B, H, Dk, Dv] : f32
+  out final_state [B, H, Dk, Dv] : f32 updates state
 
   # Who normalises queries and keys changes what is computed here.
   variant qk_norm { in_core, on_host }
@@ -45,11 +45,12 @@ structure gated_delta_core version 1 {
     yield final_state = s
   }
 
+  require { kept(state) is explicit, repeats(y) is exact }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
   evidence """
-  48 of 64 layers of Qwen3.6 carry this state at 48 heads of width 128, Nex-N2 at 32 heads. A
-  route that updates a state which nobody hands over is not this structure. Prefill may run in
-  chunks; it has to end in a state that the next step accepts.
+  48 of 64 layers of Qwen3.6 carry this state at 48 heads of width 128, Nex-N2 at 32 heads.
+  Prefill may run in chunks; it has to end in a state that the next step accepts.
   """
 }

@@ -39,4 +39,9 @@ structure linear_proj version 1 {
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
   qualify { K * N >= 1048576 }
+  # Below, the host's own product is as fast; above, without a bias, it is again.
+  qualify for fp8_static when bias is add { M * K * N >= 200000000 }
+  qualify for fp8_static when bias is none { 20000000 <= M * K * N <= 1000000000 }
+  # What is quantised already pays at any size.
+  qualify for fp8_wire { M * K * N >= 0 }
 }

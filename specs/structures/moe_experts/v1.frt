@@ -43,15 +43,6 @@ structure moe_experts version 1 {
 
   require { K <= E }
 
-  discover {
-    role router : parameter (w_router)
-    role gate_up : parameter (w_gate_up)
-    role down : parameter (w_down)
-    role act : activation tells activation { silu => silu, gelu_tanh => gelu }
-    point x_in = input
-    boundary at seat { x = input, y = output }
-  }
-
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain, vendor) }
   qualify { D * F * E >= 1048576 }

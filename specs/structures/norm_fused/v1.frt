@@ -25,6 +25,8 @@ structure norm_fused version 1 {
     boundary at seat { x = input, y = output }
   }
 
+  require for bf16 { dtype(x) is f32 }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 }

@@ -5,7 +5,8 @@ structure qk_norm_rope version 1 {
 
   The norm's mean runs over each head, or over all heads of a projection. Position tables
   come expanded to every token, whatever geometry they are made from. Channels behind the
-  rotary extent R keep their normed value. Values are not touched, so they are not here.
+  rotary extent R keep their normed value. Values pass through as
+  they are, where they are handed in.
   """
   status draft
 
@@ -16,8 +17,10 @@ structure qk_norm_rope version 1 {
   in  k            [B, T, Hkv, D] : host
   in  cos          [B, T, R / 2] : host
   in  sin          [B, T, R / 2] : host
+  in  v?           [B, T, Hkv, D] : host
   out q_after_rope [B, T, Hq, D] : host
   out k_after_rope [B, T, Hkv, D] : host
+  out v_out        [B, T, Hkv, D] : host aliases v  when present v
 
   slot q_norm_weight [D]        when normalization_scope is per_head
   slot k_norm_weight [D]        when normalization_scope is per_head
@@ -71,9 +74,14 @@ structure qk_norm_rope version 1 {
     point k_rotated = cast(kr, k)
     yield q_after_rope = q_rotated
     yield k_after_rope = k_rotated
+    yield v_out = v            when present v
   }
 
-  require { R % 2 == 0, D % 2 == 0, R <= D }
+  point q observation  # how many tokens a call has
+  point cos observation
+  point sin observation
+
+  require { R % 2 == 0, D % 2 == 0, R <= D, table(cos) is per_token, table(sin) is per_token }
 
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain, vendor) }

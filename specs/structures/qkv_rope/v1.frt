@@ -32,12 +32,16 @@ structure qkv_rope version 1 {
     yield v = unflatten(split(p, (Hq * D, Hkv * D, Hkv * D))[2], (Hkv, D))
   }
 
-  require { D % 2 == 0, D <= 256 }
+  point packed observation  # how many tokens a call has
+  point cos observation
+  point sin observation
+
+  require { D % 2 == 0, D <= 256, table(cos) is per_token, table(sin) is per_token }
 
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain) }
   evidence """
   The vision tower of Qwen3-VL has equally many heads of all three and adds the bias of its
-  packed projection. Q, K and V stand in this order. Heads are even and at most 256 wide.
+  packed projection. Q, K and V stand in this order.
   """
 }

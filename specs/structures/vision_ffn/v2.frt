@@ -41,12 +41,12 @@ structure vision_ffn version 2 {
   seam mlp { from x_after_norm to o  gate cosine >= 0.995 }
 
   discover mlp {
-    role fc1 : linear (w_fc1, b_fc1)
-    role fc2 : linear (w_fc2, b_fc2)
-    role act : activation tells activation { gelu_tanh => gelu }
+    role fc1  : linear (w_fc1, b_fc1)
+    role fc2  : linear (w_fc2, b_fc2)
+    role act  : activation tells activation { gelu_tanh => gelu }
     role norm : layer_norm (w_norm, b_norm) around seat gives eps
     called norm (layer_norm2, norm2, norm3, layernorm_after, final_layer_norm)
-    point x_after_norm = input
+    point x_after_norm     = input
     point hidden_after_act = input of fc2
     boundary around seat { x = input of norm, y = output }
   }
