@@ -12,10 +12,38 @@ binding gemma3 {
   dims {
     D = config.hidden_size,
     F = config.intermediate_size,
-    L = config.num_hidden_layers
+    L = config.num_hidden_layers,
+    Dh = config.head_dim ?? config.hidden_size / config.num_attention_heads,
+    Hq = config.num_attention_heads,
+    Hkv = config.num_key_value_heads
   }
 
   each i in 0..L {
+    seat qkv : qkv_pack version 1 at model.layers.{i}.self_attn {
+      dims { K = D, N[0] = Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
+      variant bias = match config.attention_bias { false => none, true => add }
+      siblings prove (shared_input, call_order) {
+        w[0] = q_proj.weight : out_in,
+        w[1] = k_proj.weight : out_in,
+        w[2] = v_proj.weight : out_in,
+        b[0] = q_proj.bias,
+        b[1] = k_proj.bias,
+        b[2] = v_proj.bias
+      }
+      point x_in = input of q_proj
+    }
+
+    seat o : linear_proj version 1 at model.layers.{i}.self_attn.o_proj {
+      dims { K = Hq * Dh, N = D }
+      variant bias = match config.attention_bias { false => none, true => add }
+      variant epilogue = none
+      slot w = weight : out_in
+      slot b = bias
+      point x_in = input
+      boundary at model.layers.{i}.self_attn.o_proj { x = input, y = output }
+      expect class (Linear)
+    }
+
     seat ffn : decoder_ffn.mlp version 1 at model.layers.{i}.mlp {
       dims { D = D, F = F }
       variant activation = match config.hidden_activation {

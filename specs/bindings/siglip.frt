@@ -7,6 +7,7 @@ binding siglip {
 
   dims {
     D = config.hidden_size,
+    F = config.intermediate_size,
     L = config.num_hidden_layers
   }
 
@@ -21,6 +22,31 @@ binding siglip {
       expect class (LayerNorm)
     }
 
+    seat qkv : qkv_pack version 1 at encoder.layers.{i}.self_attn {
+      dims { K = D, N[0] = D, N[1] = D, N[2] = D }
+      variant bias = add
+      siblings prove (shared_input, call_order) {
+        w[0] = q_proj.weight : out_in,
+        w[1] = k_proj.weight : out_in,
+        w[2] = v_proj.weight : out_in,
+        b[0] = q_proj.bias,
+        b[1] = k_proj.bias,
+        b[2] = v_proj.bias
+      }
+      point x_in = input of q_proj
+    }
+
+    seat o : linear_proj version 1 at encoder.layers.{i}.self_attn.out_proj {
+      dims { K = D, N = D }
+      variant bias = add
+      variant epilogue = none
+      slot w = weight : out_in
+      slot b = bias
+      point x_in = input
+      boundary at encoder.layers.{i}.self_attn.out_proj { x = input, y = output }
+      expect class (Linear)
+    }
+
     seat norm2 : norm_fused version 1 at encoder.layers.{i}.layer_norm2 {
       dims { D = D }
       param eps = config.layer_norm_eps
@@ -29,6 +55,33 @@ binding siglip {
       point x_in = input
       boundary at encoder.layers.{i}.layer_norm2 { x = input, y = output }
       expect class (LayerNorm)
+    }
+
+    seat mlp : vision_ffn.mlp version 3 at encoder.layers.{i}.mlp {
+      dims { D = D, F = F }
+      variant activation = match config.hidden_act {
+        "gelu_pytorch_tanh" => gelu_tanh,
+        "gelu" => gelu_erf,
+        else => refuse
+      }
+      variant norm_affine = learned
+      variant bias = add
+      param eps = config.layer_norm_eps
+      slot w_fc1 = fc1.weight : out_in
+      slot b_fc1 = fc1.bias
+      slot w_fc2 = fc2.weight : out_in
+      slot b_fc2 = fc2.bias
+      point x_after_norm     = input
+      point hidden_after_act = input of fc2
+      boundary at encoder.layers.{i} {
+        x = input of layer_norm2,
+        y = output,
+        slot w_norm = layer_norm2.weight,
+        slot b_norm = layer_norm2.bias
+      }
+      expect class (SiglipMLP)
+      expect bias all of (fc1, fc2)
+      expect returns tensor
     }
   }
 
@@ -41,4 +94,32 @@ binding siglip {
     boundary at post_layernorm { x = input, y = output }
     expect class (LayerNorm)
   }
+
+  seat head : vision_ffn.mlp version 3 at head.mlp when config.vision_use_head ?? true {
+    dims { D = D, F = F }
+    variant activation = match config.hidden_act {
+      "gelu_pytorch_tanh" => gelu_tanh,
+      "gelu" => gelu_erf,
+      else => refuse
+    }
+    variant norm_affine = learned
+    variant bias = add
+    param eps = config.layer_norm_eps
+    slot w_fc1 = fc1.weight : out_in
+    slot b_fc1 = fc1.bias
+    slot w_fc2 = fc2.weight : out_in
+    slot b_fc2 = fc2.bias
+    point x_after_norm     = input
+    point hidden_after_act = input of fc2
+    boundary none "the pooling head returns one row of what it adds the MLP's output to"
+    expect class (SiglipMLP)
+    expect bias all of (fc1, fc2)
+    expect returns tensor
+  }
+
+  evidence """
+  transformers 5.6 took the level `vision_model` out of these paths: up to 5.5 every one of
+  them begins with `vision_model.`. The patch embedding is a convolution over images, not over
+  rows of patches, and the pooling head attends with torch's own module, so both stay the host's.
+  """
 }

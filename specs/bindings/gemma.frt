@@ -1,0 +1,69 @@
+frt 1
+
+binding gemma {
+  """Gemma dense decoders as transformers builds them; the base of PaliGemma and pi05."""
+  status draft
+  host transformers ">=5.0,<6" class GemmaForCausalLM
+
+  dims {
+    D = config.hidden_size,
+    F = config.intermediate_size,
+    L = config.num_hidden_layers,
+    Dh = config.head_dim ?? config.hidden_size / config.num_attention_heads,
+    Hq = config.num_attention_heads,
+    Hkv = config.num_key_value_heads
+  }
+
+  each i in 0..L {
+    seat qkv : qkv_pack version 1 at model.layers.{i}.self_attn {
+      dims { K = D, N[0] = Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
+      variant bias = match config.attention_bias { false => none, true => add }
+      siblings prove (shared_input, call_order) {
+        w[0] = q_proj.weight : out_in,
+        w[1] = k_proj.weight : out_in,
+        w[2] = v_proj.weight : out_in,
+        b[0] = q_proj.bias,
+        b[1] = k_proj.bias,
+        b[2] = v_proj.bias
+      }
+      point x_in = input of q_proj
+    }
+
+    seat o : linear_proj version 1 at model.layers.{i}.self_attn.o_proj {
+      dims { K = Hq * Dh, N = D }
+      variant bias = match config.attention_bias { false => none, true => add }
+      variant epilogue = none
+      slot w = weight : out_in
+      slot b = bias
+      point x_in = input
+      boundary at model.layers.{i}.self_attn.o_proj { x = input, y = output }
+      expect class (Linear)
+    }
+
+    seat ffn : decoder_ffn.mlp version 1 at model.layers.{i}.mlp {
+      dims { D = D, F = F }
+      variant activation = match config.hidden_act {
+        "gelu_pytorch_tanh" => gelu,
+        "silu" => silu,
+        else => refuse
+      }
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      variant conditioning = none
+      param eps = config.rms_norm_eps
+      slot w_gate = gate_proj.weight : out_in
+      slot w_up   = up_proj.weight : out_in
+      slot w_down = down_proj.weight : out_in
+      point x_after_norm  = input
+      point act_after_mul = input of down_proj
+      boundary at model.layers.{i} {
+        x = input of post_attention_layernorm,
+        y = output,
+        slot w_norm = post_attention_layernorm.weight
+      }
+      expect class (GemmaMLP)
+      expect bias none of (gate_proj, up_proj, down_proj)
+      expect returns tensor
+    }
+  }
+}

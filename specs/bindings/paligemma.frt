@@ -1,0 +1,173 @@
+frt 1
+
+binding paligemma {
+  """PaliGemma as transformers builds it: a SigLIP tower, a projector and a Gemma decoder."""
+  status draft
+  host transformers ">=5.6,<6" class PaliGemmaForConditionalGeneration
+
+  dims {
+    D = config.text_config.hidden_size,
+    F = config.text_config.intermediate_size,
+    L = config.text_config.num_hidden_layers,
+    Dh = config.text_config.head_dim ?? config.text_config.hidden_size / config.text_config.num_attention_heads,
+    Hq = config.text_config.num_attention_heads,
+    Hkv = config.text_config.num_key_value_heads,
+    Dv = config.vision_config.hidden_size,
+    Fv = config.vision_config.intermediate_size,
+    Lv = config.vision_config.num_hidden_layers
+  }
+
+  each i in 0..Lv {
+    seat vision_norm1 : norm_fused version 1 at model.vision_tower.encoder.layers.{i}.layer_norm1 {
+      dims { D = Dv }
+      param eps = config.vision_config.layer_norm_eps
+      slot w = weight
+      slot b = bias
+      point x_in = input
+      boundary at model.vision_tower.encoder.layers.{i}.layer_norm1 { x = input, y = output }
+      expect class (LayerNorm)
+    }
+
+    seat vision_qkv : qkv_pack version 1 at model.vision_tower.encoder.layers.{i}.self_attn {
+      dims { K = Dv, N[0] = Dv, N[1] = Dv, N[2] = Dv }
+      variant bias = add
+      siblings prove (shared_input, call_order) {
+        w[0] = q_proj.weight : out_in,
+        w[1] = k_proj.weight : out_in,
+        w[2] = v_proj.weight : out_in,
+        b[0] = q_proj.bias,
+        b[1] = k_proj.bias,
+        b[2] = v_proj.bias
+      }
+      point x_in = input of q_proj
+    }
+
+    seat vision_o : linear_proj version 1 at model.vision_tower.encoder.layers.{i}.self_attn.out_proj {
+      dims { K = Dv, N = Dv }
+      variant bias = add
+      variant epilogue = none
+      slot w = weight : out_in
+      slot b = bias
+      point x_in = input
+      boundary at model.vision_tower.encoder.layers.{i}.self_attn.out_proj { x = input, y = output }
+      expect class (Linear)
+    }
+
+    seat vision_norm2 : norm_fused version 1 at model.vision_tower.encoder.layers.{i}.layer_norm2 {
+      dims { D = Dv }
+      param eps = config.vision_config.layer_norm_eps
+      slot w = weight
+      slot b = bias
+      point x_in = input
+      boundary at model.vision_tower.encoder.layers.{i}.layer_norm2 { x = input, y = output }
+      expect class (LayerNorm)
+    }
+
+    seat vision_mlp : vision_ffn.mlp version 3 at model.vision_tower.encoder.layers.{i}.mlp {
+      dims { D = Dv, F = Fv }
+      variant activation = match config.vision_config.hidden_act {
+        "gelu_pytorch_tanh" => gelu_tanh,
+        "gelu" => gelu_erf,
+        else => refuse
+      }
+      variant norm_affine = learned
+      variant bias = add
+      param eps = config.vision_config.layer_norm_eps
+      slot w_fc1 = fc1.weight : out_in
+      slot b_fc1 = fc1.bias
+      slot w_fc2 = fc2.weight : out_in
+      slot b_fc2 = fc2.bias
+      point x_after_norm     = input
+      point hidden_after_act = input of fc2
+      boundary at model.vision_tower.encoder.layers.{i} {
+        x = input of layer_norm2,
+        y = output,
+        slot w_norm = layer_norm2.weight,
+        slot b_norm = layer_norm2.bias
+      }
+      expect class (SiglipMLP)
+      expect bias all of (fc1, fc2)
+      expect returns tensor
+    }
+  }
+
+  seat vision_post : norm_fused version 1 at model.vision_tower.post_layernorm {
+    dims { D = Dv }
+    param eps = config.vision_config.layer_norm_eps
+    slot w = weight
+    slot b = bias
+    point x_in = input
+    boundary at model.vision_tower.post_layernorm { x = input, y = output }
+    expect class (LayerNorm)
+  }
+
+  seat projector : linear_proj version 1 at model.multi_modal_projector.linear {
+    dims { K = Dv, N = D }
+    variant bias = add
+    variant epilogue = none
+    slot w = weight : out_in
+    slot b = bias
+    point x_in = input
+    boundary at model.multi_modal_projector.linear { x = input, y = output }
+    expect class (Linear)
+  }
+
+  each i in 0..L {
+    seat qkv : qkv_pack version 1 at model.language_model.layers.{i}.self_attn {
+      dims { K = D, N[0] = Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
+      variant bias = match config.text_config.attention_bias { false => none, true => add }
+      siblings prove (shared_input, call_order) {
+        w[0] = q_proj.weight : out_in,
+        w[1] = k_proj.weight : out_in,
+        w[2] = v_proj.weight : out_in,
+        b[0] = q_proj.bias,
+        b[1] = k_proj.bias,
+        b[2] = v_proj.bias
+      }
+      point x_in = input of q_proj
+    }
+
+    seat o : linear_proj version 1 at model.language_model.layers.{i}.self_attn.o_proj {
+      dims { K = Hq * Dh, N = D }
+      variant bias = match config.text_config.attention_bias { false => none, true => add }
+      variant epilogue = none
+      slot w = weight : out_in
+      slot b = bias
+      point x_in = input
+      boundary at model.language_model.layers.{i}.self_attn.o_proj { x = input, y = output }
+      expect class (Linear)
+    }
+
+    seat ffn : decoder_ffn.mlp version 1 at model.language_model.layers.{i}.mlp {
+      dims { D = D, F = F }
+      variant activation = match config.text_config.hidden_act {
+        "gelu_pytorch_tanh" => gelu,
+        "silu" => silu,
+        else => refuse
+      }
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      variant conditioning = none
+      param eps = config.text_config.rms_norm_eps
+      slot w_gate = gate_proj.weight : out_in
+      slot w_up   = up_proj.weight : out_in
+      slot w_down = down_proj.weight : out_in
+      point x_after_norm  = input
+      point act_after_mul = input of down_proj
+      boundary at model.language_model.layers.{i} {
+        x = input of post_attention_layernorm,
+        y = output,
+        slot w_norm = post_attention_layernorm.weight
+      }
+      expect class (GemmaMLP)
+      expect bias none of (gate_proj, up_proj, down_proj)
+      expect returns tensor
+    }
+  }
+
+  evidence """
+  PaliGemma's decoder is Gemma. PaliGemma 2 has Gemma 2 there, which norms the FFN's output before
+  the residual; its class is another one, and its FFN is refused by that.
+  transformers 5.6 took the level `vision_model` out of the tower's paths.
+  """
+}

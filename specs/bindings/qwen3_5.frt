@@ -1,0 +1,103 @@
+frt 1
+
+binding qwen3_5 {
+  """Qwen3.5 text decoders as transformers builds them.
+
+  Most layers hold a gated delta rule, every fourth a full attention whose query
+  projection also gives a gate for the attention's output.
+  """
+  status draft
+  host transformers ">=5.2,<6" class Qwen3_5ForCausalLM
+
+  dims {
+    D = config.hidden_size,
+    F = config.intermediate_size,
+    L = config.num_hidden_layers,
+    Dh = config.head_dim,
+    Hq = config.num_attention_heads,
+    Hkv = config.num_key_value_heads,
+    Hk = config.linear_num_key_heads,
+    Hv = config.linear_num_value_heads,
+    Dk = config.linear_key_head_dim,
+    Dv = config.linear_value_head_dim
+  }
+
+  each i in 0..L where config.layer_types[i] == "linear_attention" {
+    seat delta_in : qkv_pack version 1 at model.layers.{i}.linear_attn {
+      dims { K = D, N[0] = 2 * Hk * Dk + Hv * Dv, N[1] = Hv * Dv, N[2] = Hv, N[3] = Hv }
+      variant bias = none
+      siblings prove (shared_input, call_order) {
+        w[0] = in_proj_qkv.weight : out_in,
+        w[1] = in_proj_z.weight : out_in,
+        w[2] = in_proj_b.weight : out_in,
+        w[3] = in_proj_a.weight : out_in
+      }
+      point x_in = input of in_proj_qkv
+    }
+
+    seat delta_out : linear_proj version 1 at model.layers.{i}.linear_attn.out_proj {
+      dims { K = Hv * Dv, N = D }
+      variant bias = none
+      variant epilogue = none
+      slot w = weight : out_in
+      point x_in = input
+      boundary at model.layers.{i}.linear_attn.out_proj { x = input, y = output }
+      expect class (Linear)
+    }
+  }
+
+  each i in 0..L where config.layer_types[i] == "full_attention" {
+    seat qkv : qkv_pack version 1 at model.layers.{i}.self_attn {
+      dims { K = D, N[0] = 2 * Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
+      variant bias = match config.attention_bias { false => none, true => add }
+      siblings prove (shared_input, call_order) {
+        w[0] = q_proj.weight : out_in,
+        w[1] = k_proj.weight : out_in,
+        w[2] = v_proj.weight : out_in,
+        b[0] = q_proj.bias,
+        b[1] = k_proj.bias,
+        b[2] = v_proj.bias
+      }
+      point x_in = input of q_proj
+    }
+
+    seat o : linear_proj version 1 at model.layers.{i}.self_attn.o_proj {
+      dims { K = Hq * Dh, N = D }
+      variant bias = match config.attention_bias { false => none, true => add }
+      variant epilogue = none
+      slot w = weight : out_in
+      slot b = bias
+      point x_in = input
+      boundary at model.layers.{i}.self_attn.o_proj { x = input, y = output }
+      expect class (Linear)
+    }
+  }
+
+  each i in 0..L {
+    seat ffn : decoder_ffn.mlp version 1 at model.layers.{i}.mlp {
+      dims { D = D, F = F }
+      variant activation = match config.hidden_act {
+        "silu" => silu,
+        "gelu_pytorch_tanh" => gelu,
+        else => refuse
+      }
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      variant conditioning = none
+      param eps = config.rms_norm_eps
+      slot w_gate = gate_proj.weight : out_in
+      slot w_up   = up_proj.weight : out_in
+      slot w_down = down_proj.weight : out_in
+      point x_after_norm  = input
+      point act_after_mul = input of down_proj
+      boundary at model.layers.{i} {
+        x = input of post_attention_layernorm,
+        y = output,
+        slot w_norm = post_attention_layernorm.weight
+      }
+      expect class (Qwen3_5MLP)
+      expect bias none of (gate_proj, up_proj, down_proj)
+      expect returns tensor
+    }
+  }
+}
