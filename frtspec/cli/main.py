@@ -113,6 +113,21 @@ def _parser() -> _Parser:
         "--max-samples", type=int, metavar="N", help="run at most N samples; default: all"
     )
 
+    scan = command("scan", "write a draft binding for a model that nobody bound")
+    scan.add_argument(
+        "factory",
+        metavar="MODULE:FACTORY",
+        help="a function that returns model, (model, forward) or (model, forward, observations)",
+    )
+    scan.add_argument("--out", metavar="FILE", help="write the draft here; default: to stdout")
+    scan.add_argument("--name", metavar="NAME", help="name of the binding; default: the class")
+    scan.add_argument(
+        "--package",
+        metavar="NAME",
+        help="generated package with the structures; default: the catalog's",
+    )
+    scan.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+
     imports = command("import", "read the bindings of another catalog into specs")
     imports.add_argument("catalog", choices=CATALOGS, metavar="CATALOG", help="flash-rt")
     imports.add_argument(

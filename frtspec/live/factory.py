@@ -34,11 +34,12 @@ class Live:
     observations: Iterable[Any] | None = None
 
 
-def live(target: str) -> Live:
+def live(target: str, *, alone: bool = False) -> Live:
     """Calls the factory that ``target`` names.
 
     target   ``package.module:function`` (the current folder is searched too), or
              ``path/to/file.py:function``
+    alone    whether a model alone will do; ``forward`` is then None
 
     Raises ``BadFactory``.
     """
@@ -54,7 +55,7 @@ def live(target: str) -> Live:
         raise BadFactory(f"{place} has no {name}" + (f"; {near}" if near else ""))
     if not callable(factory):
         raise BadFactory(f"{target} is a {type(factory).__name__}, not a function")
-    return _called(target, factory)
+    return _called(target, factory, alone)
 
 
 def _module(place: str) -> ModuleType:
@@ -81,16 +82,18 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def _called(target: str, factory: Callable[[], Any]) -> Live:
+def _called(target: str, factory: Callable[[], Any], alone: bool) -> Live:
     try:
         made = factory()
     except Exception as error:
         raise BadFactory(f"{target} raised {_told(error)}") from error
+    if alone and isinstance(made, nn.Module):
+        return Live(made, None)
     if not (isinstance(made, tuple | list) and len(made) in (2, 3)):
         found = f"{len(made)} values" if isinstance(made, tuple | list) else type(made).__name__
         raise BadFactory(
-            f"{target} returned {found}; it returns (model, forward) or (model, forward, "
-            "observations)"
+            f"{target} returned {found}; it returns {'model, ' if alone else ''}(model, forward) "
+            "or (model, forward, observations)"
         )
     if not isinstance(made[0], nn.Module):
         raise BadFactory(f"{target} returned a {type(made[0]).__name__} as the model")

@@ -200,10 +200,10 @@ class Twin:
     def of(cls, module: nn.Module) -> Twin | None:
         generator = torch.Generator().manual_seed(3)
         memo: dict[int, Any] = {}
-        for value in module.parameters():
-            memo[id(value)] = nn.Parameter(_random(value.shape, generator), requires_grad=False)
-        for value in module.buffers():
-            memo[id(value)] = value.detach().cpu()
+        for held in module.parameters():
+            memo[id(held)] = nn.Parameter(_random(held.shape, generator), requires_grad=False)
+        for buffer in module.buffers():
+            memo[id(buffer)] = buffer.detach().cpu()
         for inner in module.modules():  # a config is shared, however large it is
             config = inner.__dict__.get("config")
             memo[id(config)] = config
@@ -217,7 +217,8 @@ class Twin:
         value: Tensor = self.module.get_parameter(relative).detach()
         if weight.view == "chunks":
             wanted, *names = weight.args
-            value = value.chunk(len(names), dim=0)[names.index(wanted)]
+            parts: tuple[Tensor, ...] = value.chunk(len(names), dim=0)
+            value = parts[names.index(wanted)]
         return value.mT if weight.layout == "out_in" else value
 
 
