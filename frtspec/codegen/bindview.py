@@ -13,7 +13,6 @@ from frtspec.codegen.pysrc import Py, call, imports, pyrepr, told_lines
 from frtspec.codegen.seatsrc import LOCALS, SeatSource, SeatView, target
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Binding, Seat, Structure, WeightView
-from frtspec.syntax import ast
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,6 @@ class BindingView:
     host_versions: str | None
     host_classes: tuple[str, ...]
     dims: tuple[str, ...]
-    dims_given: tuple[str, ...]
     seats: tuple[SeatView, ...]
     loops: tuple[str, ...]
     links: tuple[str, ...]
@@ -42,7 +40,10 @@ class BindingView:
 
 
 def _without_parts(seat: Seat, structure: Structure) -> None:
-    """Judging a boundary runs the whole reference, so a host would have to hand in its parts."""
+    """Judging a boundary runs the whole reference, so a host would have to hand in its parts.
+    Forms that are not executed are not judged either; at run time their seat is refused."""
+    if seat.form in ("block", "route", "update"):
+        return
     seam_only = seat.seam is not None and seat.boundary is not None and seat.boundary.none_reason
     if structure.parts and not seam_only:
         raise Unsupported(
@@ -67,9 +68,6 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
     builder = SeatSource(scope, homes.program.structures, modules)
     seats, loops = builder.build(binding.groups)
     links = builder.links(binding.groups)
-    given = ["config"]
-    if any("model" in configsrc.names_in(value) for _, value in binding.dims):
-        given.insert(0, "model")
     versions = f" {host.versions}" if host.versions else ""
     return BindingView(
         name=binding.name,
@@ -92,10 +90,9 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         host_versions=host.versions,
         host_classes=host.classes,
         dims=tuple(_dims(binding)),
-        dims_given=tuple(given),
         seats=tuple(seats),
-        loops=tuple(_filled("rt.Seat", loops, given)),
-        links=tuple(_filled("rt.Chain | rt.SeatGroup", links, given) if links else ()),
+        loops=tuple(_filled("rt.Seat", loops)),
+        links=tuple(_filled("rt.Chain | rt.SeatGroup", links) if links else ()),
         imported=binding.status.reason if binding.status.name == "imported" else None,
     )
 
@@ -110,28 +107,30 @@ def _imports(structures: Sequence[Structure], homes: Homes) -> tuple[str, ...]:
     return imports(["from frtspec import runtime as rt", *lines])
 
 
-def _filled(kind: str, loops: Sequence[str], given: Sequence[str]) -> list[str]:
+def _filled(kind: str, loops: Sequence[str]) -> list[str]:
     """The body of ``seats()`` or ``links()``: what its lines need, then the lines."""
     text = "\n".join(loops)
     lines = []
     if "config" in text or "size" in text:
         lines.append("config: Any = model.config")
     if "size" in text:
-        lines.append(f"size = dims({', '.join(given)})")
+        lines.append("size = dims(model)")
     return [*lines, f"found: list[{kind}] = []", *loops]
 
 
 def _dims(binding: Binding) -> list[str]:
     """The body of ``dims()``: one dict, or locals first where a dim uses another."""
     names = {name: free(name, LOCALS) for name, _ in binding.dims}
+    used = any("config" in configsrc.names_in(expr) for _, expr in binding.dims)
+    head = ["config: Any = model.config"] if used else []
     roots = {"config": Py("config"), "model": Py("model")}
     scope = Scope({**roots, **{name: Py(own) for name, own in names.items()}})
     texts = [(name, configsrc.value(expr, scope)) for name, expr in binding.dims]
     if not any(names.keys() & configsrc.names_in(expr) for _, expr in binding.dims):
         rows = ", ".join(f"{pyrepr(name)}: {text}" for name, text in texts)
-        return ["return {" + rows + ("," if rows else "") + "}"]
+        return [*head, "return {" + rows + ("," if rows else "") + "}"]
     rows = ", ".join(f"{pyrepr(name)}: {own}" for name, own in names.items())
-    return [*(f"{names[name]} = {text}" for name, text in texts), "return {" + rows + "}"]
+    return [*head, *(f"{names[name]} = {text}" for name, text in texts), "return {" + rows + "}"]
 
 
 def _summary(binding: Binding) -> list[str]:

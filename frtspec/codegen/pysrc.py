@@ -62,7 +62,7 @@ def _join(args: Iterable[Py | str]) -> str:
     return ", ".join(str(arg) for arg in args)
 
 
-def call(function: str, *args: Py | str, **keywords: Py | str) -> Py:
+def call(function: str, /, *args: Py | str, **keywords: Py | str) -> Py:
     """``function(args, key=value)``."""
     named = [f"{key}={value}" for key, value in keywords.items()]
     return Py(f"{function}({_join([*args, *named])})", PRIMARY)

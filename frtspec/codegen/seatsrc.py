@@ -83,7 +83,7 @@ class SeatSource:
         placed = {seat.name: bool(g.loops) for g in groups for seat in g.seats}
         lines: list[str] = []
         for group in groups:
-            indexes, scope = self._inside(group.loops)
+            indexes, _ = self._inside(group.loops)
             made = [_chain(chain, indexes) for chain in group.chains]
             made += [_group(joined, indexes, placed) for joined in group.groups]
             calls: list[tuple[list[ast.Expr], str]] = [([], f"found.append({m})") for m in made]
@@ -93,7 +93,8 @@ class SeatSource:
 
     def _inside(self, loops: Sequence[Loop]) -> tuple[tuple[str, ...], Scope]:
         """The Python names of the loops' indexes, and the scope inside them."""
-        scope, indexes = self.scope, []
+        scope = self.scope
+        indexes: list[str] = []
         for loop in loops:
             index = free(loop.index, {*LOCALS, *indexes})
             scope = scope.with_name(loop.index, Py(index))

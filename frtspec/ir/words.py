@@ -62,11 +62,18 @@ LATENCY_PER = {"shape": "judged at each shape that calibration saw"}
 INCLUDING = {"boundary": "what the form does at its edges counts, such as casts"}
 
 BASELINES = {
-    "torch_compile": "the host's module under torch.compile",
-    "unfused_chain": "the reference's ops one by one",
-    "vendor": "the vendor library's form of the region",
-    "host_chain": "the host's own modules one after the other",
+    "torch_compile": (
+        "the region under torch.compile",
+        "where torch.compile has a backend for the device",
+    ),
+    "unfused_chain": ("the reference's ops one by one", "anywhere"),
+    "vendor": (
+        "the vendor library's form of the region",
+        "where a library of the device's vendor declares the region",
+    ),
+    "host_chain": ("the host's own modules one after the other", "on a host"),
 }
+"""Baseline -> (what it is, where it can run)."""
 
 FORMATS = {
     "fp8_e4m3": "8-bit float, 4 exponent bits, largest 448",

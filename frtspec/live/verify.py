@@ -91,7 +91,7 @@ def _seats(binding: HostBinding, model: nn.Module, report: Report) -> list[Seat]
         if refusal.code not in _PASSED_OVER:
             return []
     try:
-        report.dims = dict(binding.dims(model.config))
+        report.dims = dict(binding.dims(model))
         seats = list(binding.seats(model))
     except Refusal as refusal:
         report.problems.append(Problem.of(refusal))

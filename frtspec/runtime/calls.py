@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -20,25 +20,31 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True)
 class Signature:
-    """The parameters of a module's ``forward`` that a caller can give by name."""
+    """The parameters of a module's ``forward`` that a caller can give by name.
+
+    ``wanted``: the names of a seat's inputs, where they are not the first arguments in
+    order; None stands for the first one.
+    """
 
     names: tuple[str, ...]
     defaults: Mapping[str, Any]
+    wanted: tuple[str | None, ...] = ()
 
     @classmethod
-    def of(cls, module: nn.Module) -> Self:
+    def of(cls, module: nn.Module, wanted: tuple[str | None, ...] = ()) -> Self:
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         found = inspect.signature(module.forward).parameters.values()
         named = [p for p in found if p.kind in kinds]
         return cls(
             tuple(p.name for p in named),
             {p.name: p.default for p in named if p.default is not inspect.Parameter.empty},
+            wanted,
         )
 
     def argument(self, name: str | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The argument ``name`` of a call, or the first one; None where it is not there."""
         if name is None:
-            return self.inputs(1, args, kwargs)[0]
+            return self._leading(1, args, kwargs)[0]
         if name in kwargs:
             return kwargs[name]
         place = self.names.index(name) if name in self.names else len(args)
@@ -47,7 +53,14 @@ class Signature:
     def inputs(
         self, count: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[Any, ...]:
-        """The first ``count`` arguments, by position or by name; None for each not given."""
+        """The first ``count`` arguments, or those wanted; None for each not given."""
+        if self.wanted:
+            return tuple([self.argument(name, args, kwargs) for name in self.wanted])
+        return self._leading(count, args, kwargs)
+
+    def _leading(
+        self, count: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
         if len(args) >= count:
             return args[:count]
         names = self.names[len(args) : count]
@@ -55,15 +68,18 @@ class Signature:
         return args + named + (None,) * (count - len(args) - len(named))
 
     def extra(self, count: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-        """The names of arguments beyond the first ``count`` that differ from their default."""
-        if len(args) <= count and not kwargs:
+        """The names of arguments that are no inputs and differ from their default."""
+        if not self.wanted and len(args) <= count and not kwargs:
             return []
+        inputs: Collection[str | None] = self.names[:count]
+        if self.wanted:
+            inputs = {self.names[0] if name is None else name for name in self.wanted}
         given = [
-            (self.names[place] if place < len(self.names) else f"argument {place}", args[place])
-            for place in range(count, len(args))
+            (self.names[place] if place < len(self.names) else f"argument {place}", value)
+            for place, value in enumerate(args)
         ]
-        inputs = self.names[:count]
-        given += [(name, value) for name, value in kwargs.items() if name not in inputs]
+        given += list(kwargs.items())
+        given = [(name, value) for name, value in given if name not in inputs]
         return [name for name, value in given if not self._is_default(name, value)]
 
     def _is_default(self, name: str, value: Any) -> bool:

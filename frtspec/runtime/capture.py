@@ -14,7 +14,7 @@ from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
 from frtspec.runtime.host import submodule
 from frtspec.runtime.places import laid_out, owner, place_text
-from frtspec.runtime.recorders import Recorder, input_count
+from frtspec.runtime.recorders import Recorder, input_count, named_inputs
 from frtspec.runtime.spec import Place, Seat
 
 
@@ -105,7 +105,7 @@ class CaptureRecorder(Recorder):
         self.at(module, place, see)
 
     def _watch(self, path: str, module: nn.Module, *, inputs: bool) -> None:
-        sig, count = Signature.of(module), input_count(self.seat)
+        sig, count = Signature.of(module, named_inputs(self.seat)), input_count(self.seat)
 
         def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             self._keep("given", path, sig.inputs(count, args, kwargs))

@@ -16,7 +16,7 @@ from frtspec.runtime.host import SlotValue, edges
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.recorders import CallForm
 from frtspec.runtime.seatmodule import SeatModule
-from frtspec.runtime.spec import Refused, SchemeSpec, Seat
+from frtspec.runtime.spec import InputOf, OutputOf, Refused, SchemeSpec, Seat
 
 if TYPE_CHECKING:
     from frtspec.runtime.observe import Observation
@@ -114,24 +114,28 @@ def check_free(seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
 
 def check_calls(seat: Seat, form: CallForm) -> None:
     """Raises Refusal ``host.returns``, ``host.arguments`` or ``host.width``. How a route's
-    module is called is no matter of its function."""
+    module is called is no matter of its function; what a structure's parts are handed is no
+    matter of ours."""
     if seat.routed is not None:
         return
-    if form.returns != {"tensor"}:
+    if form.returns != {"tensor"} and not _by_item(seat):
         raise Refusal(
             "host.returns",
             f"{seat.path} returns {' and '.join(sorted(form.returns))}; a seat returns a tensor",
             fix="bind a module that returns one tensor",
             seat=seat.name,
         )
-    if form.extra:
+    extra = form.extra - _named(seat)
+    if extra and not seat.structure.parts:
         raise Refusal(
             "host.arguments",
-            f"the host calls {seat.path} with {', '.join(sorted(form.extra))}, "
+            f"the host calls {seat.path} with {', '.join(sorted(extra))}, "
             f"which {seat.structure.key} has no input for",
             fix="this host's module does more than the structure: leave this seat out",
             seat=seat.name,
         )
+    if seat.form == "update":
+        return
     if len(form.widths) != 1:
         raise Refusal(
             "host.width",
@@ -140,6 +144,40 @@ def check_calls(seat: Seat, form: CallForm) -> None:
             fix="a seat has one width: bind a module that is called with one",
             seat=seat.name,
         )
+
+
+def check_executed(seat: Seat, form: CallForm) -> None:
+    """Raises Refusal ``seat.returns`` or ``seat.optional`` for calls that the binding
+    describes and no bound form takes yet."""
+    if form.returns != {"tensor"}:
+        raise Refusal(
+            "seat.returns",
+            f"{seat.path} returns {' and '.join(sorted(form.returns))}; a bound form returns one "
+            "tensor",
+            fix="nothing to mend: the host's own code runs here",
+            seat=seat.name,
+        )
+    if form.extra:
+        raise Refusal(
+            "seat.optional",
+            f"the host hands {seat.path} {', '.join(sorted(form.extra))}, an optional input of "
+            f"{seat.structure.key} that no bound form takes",
+            fix="nothing to mend: the host's own code runs here",
+            seat=seat.name,
+        )
+
+
+def _by_item(seat: Seat) -> bool:
+    """Whether the binding says which items of a tuple the outputs are."""
+    outputs = seat.boundary.outputs.values() if seat.boundary else ()
+    return any(isinstance(place, OutputOf) and place.item is not None for place in outputs)
+
+
+def _named(seat: Seat) -> set[str]:
+    """Arguments of the seat's module that its boundary names."""
+    inputs = seat.boundary.inputs.values() if seat.boundary else ()
+    here = [p for p in inputs if isinstance(p, InputOf) and p.path == seat.path]
+    return {place.arg for place in here if place.arg is not None}
 
 
 def check_rows(seat: Seat, bands: Sequence[Band], judged: Observation) -> None:

@@ -19,8 +19,9 @@ from torch import Tensor, nn
 
 from frtspec.dims import Constraint, DimError
 from frtspec.runtime import eligible, facts, kernels, numerics
+from frtspec.runtime.calls import row_count
 from frtspec.runtime.errors import Refusal, TrailRow
-from frtspec.runtime.forms import Form, Forms
+from frtspec.runtime.forms import BandUse, Form, Forms
 from frtspec.runtime.guard import Band, Contract, Guard
 from frtspec.runtime.host import SlotValue, seat_modules, seat_weights, solved_dims
 from frtspec.runtime.impl import BoundImpl
@@ -28,9 +29,10 @@ from frtspec.runtime.ledger import Counter
 from frtspec.runtime.metrics import row_distance, row_errors
 from frtspec.runtime.observe import Observation
 from frtspec.runtime.probe import probe, probe_inputs
+from frtspec.runtime.recorders import named_inputs
 from frtspec.runtime.seatmodule import SeatModule
 from frtspec.runtime.siblings import SiblingModule, Stash
-from frtspec.runtime.spec import BandSpec, Route, RungSpec, Seat
+from frtspec.runtime.spec import BandSpec, Route, RungSpec, ScaleSpec, Seat
 
 KINDS = ("hub", "local", "torch", "emulate")
 
@@ -43,6 +45,7 @@ class BoundSeat:
     trail        every rung that was looked at, in order, and what came of it
     modules      host path -> the module that will stand there
     bytes_added  what the packs and scales hold
+    bands        where the impl has bands: what runs for which rows
     """
 
     seat: Seat
@@ -54,6 +57,16 @@ class BoundSeat:
     guard: Guard
     counter: Counter
     bytes_added: int
+    bands: tuple[BandUse, ...] = ()
+
+    @property
+    def rungs(self) -> tuple[RungSpec, ...]:
+        """The rungs of every band."""
+        return tuple(form.impl.rung for form in self.forms.forms if form.impl.rung is not None)
+
+    def runs(self, inputs: tuple[Tensor, ...]) -> bool:
+        """Whether the seat's form is for such a call; without bands any call shows it."""
+        return not self.bands or self.forms.holds(row_count(inputs[0]))
 
     def call(self, *inputs: Tensor) -> Any:
         """The bound form on the host's shapes and dtypes, without guard or ledger."""
@@ -94,11 +107,15 @@ def bind_seat(
     eligible.check_modules(model, seat, hosts)
     facts.check_expects(model, seat, form)
     eligible.check_calls(seat, form)
+    eligible.check_executed(seat, form)
     eligible.check_impl(seat, route.impl, form)
     weights = seat_weights(model, seat)
     device = eligible.one_device(seat, weights, form)
-    impl = build(seat, route.impl, weights, observation)
-    climb = _Climb(seat, impl, observation, device, solved_dims(seat, weights), rungs)
+    dims = solved_dims(seat, weights)
+    eligible.check_needs(seat, route.impl, dims)
+    sizes = {name: dims[dim] for name, dim in route.impl.SPEC.sizes.items()}
+    impl = build(seat, route.impl, weights, observation, {**route.params, **sizes})
+    climb = _Climb(seat, impl, observation, device, dims, rungs)
     forms = climb.forms(_contraction(weights))
     (widths,) = form.widths
     bands = tuple(item.band for item in forms)
@@ -107,7 +124,10 @@ def bind_seat(
     alone: list[Forms | None] = [None] * len(hosts)
     if seat.siblings is not None:
         alone = _alone(whole, len(hosts), probe_inputs(seat, observation, bands[0], device))
-    return _bound(seat, hosts, whole, alone, tuple(climb.trail), on_guard_fail)
+    bound = _bound(seat, hosts, whole, alone, tuple(climb.trail), on_guard_fail)
+    if impl.SPEC.bands:
+        bound.bands = whole.uses(observation.calls_by_rows(seat.name))
+    return bound
 
 
 def _check_options(rungs: Sequence[str] | None, on_guard_fail: str) -> None:
@@ -131,28 +151,42 @@ def build(
     impl: type[BoundImpl],
     weights: Mapping[str, SlotValue],
     observation: Observation,
+    params: Mapping[str, float] | None = None,
 ) -> BoundImpl:
-    """The impl of a seat, packed: it is handed what its constructor names."""
+    """The impl of a seat, packed: it is handed what its constructor names.
+
+    ``params``: what a scheme's route sets of the impl's own, and sizes that it is told.
+    """
     known: dict[str, Any] = {
+        **impl.SPEC.params,
+        **(params or {}),
         **seat.structure.params,
         **seat.params,
         **seat.variants,
         **dict.fromkeys(seat.structure.optional),
         **weights,
     }
-    for name, (point, _) in impl.SPEC.scales.items():
-        amax = observation.statistic(seat.name, point)
+    for name, scale in impl.SPEC.scales.items():
         like = next(iter(weights.values()))
         device = (like if isinstance(like, Tensor) else like[0]).device
-        known[name] = numerics.fp8_scale(amax).to(device)
+        amax = _amax(observation, seat, scale)
+        known[name] = numerics.calibrated(scale.kind, amax).to(device)
     wanted = inspect.signature(impl).parameters
     return impl(**{name: known[name] for name in wanted if name in known})
 
 
+def _amax(observation: Observation, seat: Seat, scale: ScaleSpec) -> Tensor:
+    """The largest magnitude that a scale is made of; by channel serves the whole tensor too."""
+    stats = observation.stats(seat.name, scale.point)
+    found = {stat.per: stat for stat in stats if stat.stat == "amax"}
+    stat = found.get(scale.per, found.get("channel"))
+    return observation.statistic(seat.name, scale.point, stat)
+
+
 def _contraction(weights: Mapping[str, SlotValue]) -> int:
-    """K: the longest contraction among the seat's matrix products (in_out: axis 0)."""
+    """K: the longest contraction among the seat's products (in_out: the axis before last)."""
     several = [(v,) if isinstance(v, Tensor) else v for v in weights.values()]
-    return max((w.shape[0] for group in several for w in group if w.dim() == 2), default=1)
+    return max((w.shape[-2] for group in several for w in group if w.dim() > 1), default=1)
 
 
 def _bound(
@@ -166,12 +200,12 @@ def _bound(
     impl = forms.forms[0].impl
     assert impl.rung is not None
     guard = Guard(forms.contract, hosts)
-    counter = Counter(seat.name, f"{impl.SPEC.name} on {impl.rung.label}", on_guard_fail)
+    counter = Counter(seat.name, forms.label(), on_guard_fail)
     modules: dict[str, SeatModule] = {}
     stash = Stash()
     for member, (path, host) in enumerate(hosts.items()):
         if seat.siblings is None:
-            modules[path] = SeatModule(host, forms, guard, counter)
+            modules[path] = SeatModule(host, forms, guard, counter, named_inputs(seat))
         else:
             modules[path] = SiblingModule(
                 host, forms, guard, counter, member=member, alone=alone[member], stash=stash

@@ -51,11 +51,10 @@ def laid_out(value: Tensor, layout: str | None, shape: Shape, dims: Mapping[str,
 
 def _flat_heads(value: Tensor, shape: Shape, dims: Mapping[str, int]) -> Tensor:
     try:
-        width = shape[-1].alternatives[0].value(dims)
+        split = -1, shape[-1].alternatives[0].value(dims)
     except DimError:
-        heads = shape[-2].alternatives[0].value(dims)
-        return value.unflatten(-1, (heads, -1))
-    return value.unflatten(-1, (-1, width))
+        split = shape[-2].alternatives[0].value(dims), -1
+    return value.reshape(*value.shape[:-1], *split)
 
 
 def _table(value: Tensor, shape: Shape) -> Tensor:
@@ -71,6 +70,7 @@ LAYOUTS: Mapping[str, Callable[[Tensor, Shape, Mapping[str, int]], Tensor]] = {
     "heads_first": lambda value, shape, dims: value.transpose(1, 2),
     "tokens_first": lambda value, shape, dims: value.transpose(1, 2),
     "flat_heads": _flat_heads,
+    "one_token": lambda value, shape, dims: value.squeeze(1),
     "half": lambda value, shape, dims: _table(value, shape)[..., : value.shape[-1] // 2],
     "every_other": lambda value, shape, dims: _table(value, shape)[..., ::2],
 }

@@ -122,6 +122,16 @@ def input_count(seat: Seat) -> int:
     return len([name for name in spec.inputs if name not in spec.optional])
 
 
+def named_inputs(seat: Seat) -> tuple[str | None, ...]:
+    """Which arguments of the seat's module its inputs are, where the binding names them at
+    the boundary (None: the first); empty where they are the first in order."""
+    places = [] if seat.seam or seat.boundary is None else list(seat.boundary.inputs.items())
+    found = [place for name, place in places if name not in seat.structure.optional]
+    own = [p for p in found if isinstance(p, InputOf) and p.path == seat.path and p.item is None]
+    names = tuple(place.arg for place in own)
+    return names if len(own) == len(found) and any(names) else ()
+
+
 class CallRecorder(Recorder):
     """How often the seat's modules run, on how many rows, and in which form."""
 
@@ -157,7 +167,7 @@ class CallRecorder(Recorder):
             self._watch(path, module)
 
     def _watch(self, path: str, module: nn.Module) -> None:
-        sig, count = Signature.of(module), input_count(self.seat)
+        sig, count = Signature.of(module, named_inputs(self.seat)), input_count(self.seat)
         first = next(iter(self.modules))
 
         def see(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:

@@ -8,6 +8,7 @@ attribute. Every way is undone when the last listener leaves.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -275,11 +276,11 @@ class _Anew:
     def _made(self, overlay: dict[str, Any], routed: Routed) -> Any:
         if self.what == "forward":
             return MethodType(_overlaid(self.original, overlay, routed, self.module), self.module)
-        kind = type(self.original)
+        kind: Any = type(self.original)
         call = _overlaid(kind.__call__, overlay, routed, self.original)
-        sub = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
-        twin = sub.__new__(sub)
-        twin.__dict__.update(self.original.__dict__)
+        twin = copy.copy(self.original)
+        names = {"__call__": call, "__module__": kind.__module__}
+        twin.__class__ = type(kind.__name__, (kind,), names)
         return twin
 
 

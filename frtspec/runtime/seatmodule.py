@@ -35,12 +35,20 @@ class Parts:
 class SeatModule(nn.Module):
     """One replaced module of one seat."""
 
-    def __init__(self, host: nn.Module, forms: Forms, guard: Guard, counter: Counter) -> None:
+    def __init__(
+        self,
+        host: nn.Module,
+        forms: Forms,
+        guard: Guard,
+        counter: Counter,
+        named: tuple[str | None, ...] = (),
+    ) -> None:
+        """``named``: the arguments that the form's inputs are (see ``calls.Signature``)."""
         super().__init__()
         own = self.__dict__
         for name in list(own):
             own[name] = host.__dict__[name]
-        own["_frt"] = Parts(host, Signature.of(host), forms, guard, counter)
+        own["_frt"] = Parts(host, Signature.of(host, named), forms, guard, counter)
 
     # ------------------------------------------------------------ the call
 

@@ -168,11 +168,11 @@ class BandSpec:
 
 @dataclass(frozen=True)
 class ScaleSpec:
-    """What an impl is handed of a point, from calibration.
+    """How an impl scales a point.
 
-    kind  the format of the codes that a static scale is for (``fp8_e4m3``, ``nvfp4``), or
-          ``balance``: the largest magnitude of each channel
-    per   the granularity that has to be measured: ``tensor`` or ``channel``
+    kind  the format of the codes (``fp8_e4m3``, ``int8``, ``nvfp4``), or ``balance``: the
+          impl is handed the largest magnitude of each channel
+    per   the granularity: of what is measured, or of scales computed at each call
     """
 
     point: str
@@ -190,8 +190,15 @@ class Need:
 
 @dataclass(frozen=True)
 class ImplSpec:
-    """An executable form. ``params``: numbers that a route may set, with their defaults;
-    ``needs``: rules on dims that hold for every rung."""
+    """An executable form.
+
+    packs    quantised packs: name -> (format, granularity)
+    scales   what calibration has to measure for it
+    at_call  points that it quantises with scales of each call, and how
+    params   numbers that a route may set, with their defaults
+    sizes    dims that no argument shows and that it is told: keyword -> dim
+    needs    rules on dims that hold for every rung
+    """
 
     name: str
     structure: str
@@ -205,7 +212,10 @@ class ImplSpec:
     only: Mapping[str, tuple[str, ...]]
     rungs: tuple[RungSpec, ...]
     bands: tuple[BandSpec, ...] = ()
+    packs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    at_call: tuple[ScaleSpec, ...] = ()
     params: Mapping[str, float] = field(default_factory=dict)
+    sizes: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[Need, ...] = ()
     imported: str | None = None
 
@@ -467,9 +477,8 @@ def no_links(model: torch.nn.Module) -> Sequence[Chain | SeatGroup]:
 
 @dataclass(frozen=True)
 class HostBinding:
-    """A binding as generated. ``seats(model)`` lists the seats of a live model,
-    ``links(model)`` what joins them; ``dims`` takes the config, after the model where
-    sizes are read from it."""
+    """A binding as generated. ``dims(model)`` gives the sizes of a live model, ``seats(model)``
+    lists its seats, ``links(model)`` what joins them."""
 
     name: str
     source_digest: str
@@ -477,7 +486,7 @@ class HostBinding:
     package: str
     versions: str | None
     classes: tuple[str, ...]
-    dims: Callable[..., Mapping[str, int]]
+    dims: Callable[[torch.nn.Module], Mapping[str, int]]
     seats: Callable[[torch.nn.Module], Sequence[Seat]]
     schemes: Mapping[str, SchemeSpec]
     auto: tuple[tuple[float | None, str], ...]

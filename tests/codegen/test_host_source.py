@@ -144,7 +144,7 @@ def test_a_missing_field_has_its_fallback(towers: Any) -> None:
 
 def test_a_size_that_does_not_divide_is_refused(towers: Any) -> None:
     with pytest.raises(Refusal, match="7 / 2 is not a whole number"):
-        towers.dims(config(width=7))
+        towers.dims(SimpleNamespace(config=config(width=7)))
 
 
 def test_a_value_no_arm_serves_is_kept_for_the_report(towers: Any) -> None:
