@@ -19,9 +19,10 @@ from frtspec.live.scan.prove import Proven, Unproven, made_like, prove
 from frtspec.live.scan.result import ScanResult
 from frtspec.live.scan.seats import around, module_seat, outer_role, siblings_seat, unbounded
 from frtspec.live.scan.tree import Tree, Trouble, joined
+from frtspec.live.scan.verified import verified
 from frtspec.live.scan.watch import Watched, watch
 from frtspec.runtime.patterns import Pattern
-from frtspec.runtime.spec import RUNTIME_ABI, HostBinding, StructureSpec
+from frtspec.runtime.spec import Boundary, ImplSpec, StructureSpec
 
 Rejected = dict[str, Trouble]
 
@@ -53,7 +54,7 @@ def scan(
     run.siblings()
     run.leaves()
     run.check_run()
-    run.boundaries(forward)
+    run.settle(forward)
     seats = run.in_order()
     text, families = draft(run.tree, seats, name)
     return ScanResult(
@@ -67,15 +68,28 @@ def scan(
 
 
 def structures_of(package: str) -> list[StructureSpec]:
-    """Every structure of a generated package that has patterns, the newest version of each
-    name first."""
+    """Every structure of a generated package that has patterns. Of several versions one that
+    an impl serves comes first, then the newest."""
     home = importlib.import_module(f"{package}.structures")
     found: list[StructureSpec] = []
     for module in pkgutil.iter_modules(home.__path__):
         spec = importlib.import_module(f"{home.__name__}.{module.name}").SPEC
         if spec.discover and spec.imported is None:
             found.append(spec)
-    return sorted(found, key=lambda spec: (spec.name, -spec.version))
+    served = _served(package)
+    return sorted(found, key=lambda s: (s.name, (s.name, s.version) not in served, -s.version))
+
+
+def _served(package: str) -> set[tuple[str, int]]:
+    """Structures that some impl of the package is for: (name, version)."""
+    home = importlib.import_module(f"{package}.impls")
+    found = set()
+    for module in pkgutil.iter_modules(home.__path__):
+        for held in vars(importlib.import_module(f"{home.__name__}.{module.name}")).values():
+            spec = getattr(held, "SPEC", None)
+            if isinstance(spec, ImplSpec):
+                found.add((spec.structure, spec.structure_version))
+    return found
 
 
 @dataclass
@@ -243,28 +257,25 @@ class _Scan:
                     self.rejected[path] = trouble
         self.seats = kept
 
-    def boundaries(self, forward: Callable[[], Any] | None) -> None:
-        """Where each seam's structure lies around it; then every seat against the host."""
-        options = {k: self._around(seat) for k, seat in enumerate(self.seats) if seat.pattern.seam}
-        for k, found in options.items():
-            self.seats[k] = found[0]
+    def settle(self, forward: Callable[[], Any] | None) -> None:
+        """Of the ways each seat could be written, the first that the host agrees with: a
+        boundary around a seam before none. Without a run, the first."""
+        options = [self._ways(seat) for seat in self.seats]
         if forward is None:
+            self.seats = [ways[0] for ways in options]
             return
-        problems = self._verified(forward)
-        again = False
-        for k, found in options.items():
-            seat = found[0]
-            if problems.get(k) and seat.boundary is not None and seat.boundary.none is None:
-                reason = f"around it the host computes something else than {seat.structure.key}"
-                near = self._near(seat)
-                self.seats[k] = unbounded(_bare(seat), self.tree, near, reason)
-                again = True
-        if again:
-            problems = self._verified(forward)
-        for k, why in problems.items():
-            for path in self.seats[k].modules():
-                self.rejected[path] = Trouble("disagrees", why)
-        self.seats = [seat for k, seat in enumerate(self.seats) if k not in problems]
+        problems = verified(self.tree.model, options, forward)
+        self.seats = []
+        for ways, found in zip(options, problems, strict=True):
+            right = next((k for k, problem in enumerate(found) if problem is None), None)
+            if right is not None:
+                self.seats.append(_told(ways[right], found[:right]))
+                continue
+            for path in ways[-1].modules():
+                self.rejected[path] = Trouble("disagrees", found[-1] or "")
+
+    def _ways(self, seat: FoundSeat) -> list[FoundSeat]:
+        return self._around(seat) if seat.pattern.seam else [seat]
 
     def _around(self, seat: FoundSeat) -> list[FoundSeat]:
         if outer_role(seat.pattern) is None:
@@ -300,31 +311,6 @@ class _Scan:
             for n in ranked
             if (leaf := self.tree.leaf(joined(parent, n))) and leaf.kind == role.kind
         ]
-
-    def _verified(self, forward: Callable[[], Any]) -> dict[int, str]:
-        """Seat -> what the host showed against it."""
-        from frtspec.live.verify import verify
-
-        names = {f"seat_{k}": k for k in range(len(self.seats))}
-        binding = HostBinding(
-            name="scan",
-            source_digest="",
-            contract_digest="",
-            package="torch",
-            versions=None,
-            classes=(type(self.tree.model).__name__,),
-            dims=lambda config: {},
-            seats=lambda model: [self.seats[k].seat(name) for name, k in names.items()],
-            schemes={},
-            auto=(),
-            runtime_abi=RUNTIME_ABI,
-        )
-        report = verify(binding, self.tree.model, forward)
-        return {
-            names[seat.name]: "; ".join(p.what for p in seat.problems)
-            for seat in report.seats
-            if seat.problems
-        }
 
     def in_order(self) -> list[FoundSeat]:
         """Seats in the order of the model."""
@@ -369,8 +355,9 @@ def _enclosing(path: str) -> Iterator[str]:
     yield ""
 
 
-def _bare(seat: FoundSeat) -> FoundSeat:
-    """A seat with the variants of its seam alone."""
-    own = seat.structure.seams[seat.pattern.seam].variants if seat.pattern.seam else ()
-    kept = {a: v for a, v in seat.variants.items() if a in own or a in seat.pattern.variants}
-    return replace(seat, variants=kept, boundary=None)
+def _told(seat: FoundSeat, before: Sequence[str | None]) -> FoundSeat:
+    """A seat without a boundary says why, where one was tried."""
+    if seat.boundary is None or seat.boundary.none is None or not before:
+        return seat
+    reason = f"around it the host computes something else than {seat.structure.key}"
+    return replace(seat, boundary=Boundary(none=reason))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations, product
+from math import prod
 
 from torch import Tensor
 
@@ -160,8 +161,10 @@ def _layouts(
     """Ways that a parameter can hold its slots: layout, and the order of chunks."""
     shape = tuple(weight.shape)
     path = joined(leaf.path, name)
-    if leaf.kind == "conv" and len(shape) > 2:
-        return  # a binding has no view of a convolution's weight as a matrix yet
+    if leaf.kind == "conv" and len(shape) > 1:
+        rows = (shape[0], prod(shape[1:]))
+        yield {held.slots[0]: (Weight(path, "out_in", "flat"), _in_out(rows, "out_in"))}
+        return
     layouts: tuple[str | None, ...] = (None,)
     if len(shape) > 1:
         layouts = ("out_in",) if role.kind != "parameter" else ("out_in", "in_out")

@@ -133,6 +133,8 @@ def _variants(
         for axis, facts in role.tells.items() if leaf is not None else ():
             if axis in allowed and leaf is not None:
                 told = {facts[fact] for fact in leaf.facts if fact in facts}
+                if not leaf.facts and leaf.kind != "activation":
+                    continue  # a norm without a weight shows nothing of how it takes one
                 allowed[axis] = [value for value in allowed[axis] if value in told]
     for values in product(*allowed.values()):
         chosen = dict(zip(allowed, values, strict=True))
@@ -219,6 +221,8 @@ class Twin:
             wanted, *names = weight.args
             parts: tuple[Tensor, ...] = value.chunk(len(names), dim=0)
             value = parts[names.index(wanted)]
+        if weight.view == "flat":
+            value = value.flatten(1)
         return value.mT if weight.layout == "out_in" else value
 
 

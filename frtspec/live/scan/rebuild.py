@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import torch
@@ -112,4 +113,6 @@ def _size(model: nn.Module, weight: Weight) -> tuple[int, ...]:
     shape = tuple(model.get_parameter(weight.path).shape)
     if weight.view == "chunks":
         shape = (shape[0] // (len(weight.args) - 1), *shape[1:])
+    if weight.view == "flat":
+        shape = (shape[0], prod(shape[1:]))
     return (*shape[:-2], shape[-1], shape[-2]) if weight.layout == "out_in" else shape

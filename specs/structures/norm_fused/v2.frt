@@ -37,6 +37,22 @@ structure norm_fused version 2 {
     yield y = cast(n, x)
   }
 
+  discover {
+    role norm : rms_norm (w) at seat tells norm_weight_mode tells norm_rounding gives eps
+    variant norm = rms
+    point x_in = input
+    boundary at seat { x = input, y = output }
+  }
+
+  discover {
+    role norm : layer_norm (w, b) at seat gives eps
+    variant norm = layer
+    variant norm_weight_mode = direct
+    variant norm_rounding = after_weight
+    point x_in = input
+    boundary at seat { x = input, y = output }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 }
