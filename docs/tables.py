@@ -416,7 +416,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "codes": code_list,
     "statuses": lambda: _words(("status", "means"), words.STATUSES),
     "point_kinds": lambda: _words(("kind", "is"), words.POINT_KINDS),
-    "baselines": lambda: _words(("baseline", "is"), words.BASELINES),
+    "baselines": lambda: table(
+        ("baseline", "is", "can run"), [(f"`{n}`", *row) for n, row in words.BASELINES.items()]
+    ),
     "formats": lambda: _words(("format", "is"), words.FORMATS),
     "rungs": lambda: _words(("rung", "runs"), words.RUNGS),
     "numerics": lambda: _words(("word", "is"), words.NUMERICS),

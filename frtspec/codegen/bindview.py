@@ -12,7 +12,7 @@ from frtspec.codegen.names import free, structure_module
 from frtspec.codegen.pysrc import Py, call, imports, pyrepr, told_lines
 from frtspec.codegen.seatsrc import LOCALS, SeatSource, SeatView, target
 from frtspec.codegen.unsupported import Unsupported
-from frtspec.ir.decl import Binding, Seat, Structure, WeightView
+from frtspec.ir.decl import Binding, HostRef, Seat, Structure, WeightView
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,7 @@ class BindingView:
     scheme_names: str
     source_digest: str
     contract_digest: str
-    host_package: str
-    host_versions: str | None
-    host_classes: tuple[str, ...]
+    hosts: tuple[str, ...]
     dims: tuple[str, ...]
     seats: tuple[SeatView, ...]
     loops: tuple[str, ...]
@@ -52,12 +50,7 @@ def _without_parts(seat: Seat, structure: Structure) -> None:
 
 
 def binding_view(binding: Binding, homes: Homes) -> BindingView:
-    """The view of a binding. Raises ``Unsupported`` for several hosts."""
-    if len(binding.hosts) != 1:
-        raise Unsupported(
-            f"`binding {binding.name}`, which names several hosts,", binding.origin.span
-        )
-    host = binding.hosts[0]
+    """The view of a binding. Raises ``Unsupported`` for a seat without a generator."""
     keys = dict.fromkeys(seat.structure for group in binding.groups for seat in group.seats)
     structures = [homes.program.structures[key] for key in sorted(keys)]
     for seat in (seat for group in binding.groups for seat in group.seats):
@@ -68,11 +61,10 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
     builder = SeatSource(scope, homes.program.structures, modules)
     seats, loops = builder.build(binding.groups)
     links = builder.links(binding.groups)
-    versions = f" {host.versions}" if host.versions else ""
     return BindingView(
         name=binding.name,
         path=binding.origin.path,
-        title=f"Seats of {', '.join(host.classes)} ({host.package}{versions}).",
+        title=_title(binding),
         doc=tuple(told_lines(binding.doc, binding.evidence)),
         summary=tuple(_summary(binding)),
         imports=_imports(structures, homes),
@@ -86,15 +78,44 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         scheme_names=", ".join(f'"{name}"' for name in homes.program.schemes),
         source_digest=binding.origin.source_digest,
         contract_digest=binding.origin.contract_digest,
-        host_package=host.package,
-        host_versions=host.versions,
-        host_classes=host.classes,
+        hosts=tuple(_host(host) for host in binding.hosts),
         dims=tuple(_dims(binding)),
         seats=tuple(seats),
         loops=tuple(_filled("rt.Seat", loops)),
         links=tuple(_filled("rt.Chain | rt.SeatGroup", links) if links else ()),
-        imported=binding.status.reason if binding.status.name == "imported" else None,
+        imported=_imported(binding),
     )
+
+
+def _title(binding: Binding) -> str:
+    """The classes with their packages, or the native modules where there are no classes."""
+    rows = []
+    for host in binding.hosts:
+        versions = f" {host.versions}" if host.versions else ""
+        if host.classes:
+            rows.append(f"{', '.join(host.classes)} ({host.package}{versions})")
+    if rows:
+        return f"Seats of {'; '.join(rows)}."
+    modules = ", ".join(str(host.module) for host in binding.hosts)
+    return f"What {modules} is made of."
+
+
+def _host(host: HostRef) -> str:
+    named: dict[str, str] = {}
+    if host.classes:
+        named["classes"] = pyrepr(host.classes)
+    if host.module is not None:
+        named["module"] = pyrepr(host.module)
+    return call("rt.Host", pyrepr(host.package), pyrepr(host.versions), **named).text
+
+
+def _imported(binding: Binding) -> str | None:
+    """Why attach refuses: the binding's own reason, or where it has no seats, that of the
+    pipelines it is there for."""
+    if binding.status.name == "imported":
+        return binding.status.reason
+    reasons = [use.status.reason for use in binding.pipelines if use.status.name == "imported"]
+    return None if binding.groups or not reasons else reasons[0]
 
 
 def _imports(structures: Sequence[Structure], homes: Homes) -> tuple[str, ...]:

@@ -155,6 +155,9 @@ CHECKS = {
         False,
         "its bits change only while stages of this cadence run",
     ),
+    "step_count": Check(
+        ("loop",), True, "as many steps as declared; no more where the loop may end early"
+    ),
     "fixed_loop": Check(
         ("loop",), True, "as many steps as declared, each on the same shapes and dtypes"
     ),

@@ -6,6 +6,7 @@ parameters: nothing is copied and no gradient history starts.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib.metadata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,11 +65,12 @@ _WRAPPERS: Mapping[str, str] = {
 }
 
 
-def check_host(binding: HostBinding, model: nn.Module) -> None:
-    """Whether ``model`` is a host that ``binding`` was written for.
+def check_host(binding: HostBinding, model: nn.Module) -> HostBinding:
+    """The binding with the host that ``model`` is of first.
 
-    Raises Refusal ``host.abi``, ``spec.imported``, ``host.wrapped``, ``host.class``,
-    ``host.package`` or ``host.version``, each with what was wanted and what was found.
+    Raises Refusal ``host.abi``, ``spec.imported``, ``host.native``, ``host.wrapped``,
+    ``host.class``, ``host.package`` or ``host.version``, each with what was wanted and what
+    was found.
     """
     if binding.runtime_abi != RUNTIME_ABI:
         raise Refusal(
@@ -83,6 +85,7 @@ def check_host(binding: HostBinding, model: nn.Module) -> None:
             f"binding {binding.name} was imported and not verified: {binding.imported}",
             fix="verify it, then say `status draft` in its spec and generate again",
         )
+    _check_native(binding)
     lineage = [cls.__name__ for cls in type(model).__mro__]
     for wrapper, instead in _WRAPPERS.items():
         if wrapper in lineage:
@@ -92,14 +95,29 @@ def check_host(binding: HostBinding, model: nn.Module) -> None:
                 f"{' or '.join(binding.classes)} itself",
                 fix=f"pass {instead}",
             )
-    if not set(lineage) & set(binding.classes):
+    of = [host for host in binding.hosts if set(lineage) & set(host.classes)]
+    if not of:
         raise Refusal(
             "host.class",
             f"binding {binding.name} is for {' or '.join(binding.classes)}; "
             f"this model is a {type(model).__name__}",
             fix="use the binding for this class, or pass the part of the model that is one",
         )
-    _check_version(binding)
+    others = tuple(host for host in binding.hosts if host is not of[0])
+    narrowed = dataclasses.replace(binding, hosts=(of[0], *others))
+    _check_version(narrowed)
+    return narrowed
+
+
+def _check_native(binding: HostBinding) -> None:
+    if not binding.classes:
+        modules = ", ".join(f"{h.package} ({h.module})" for h in binding.hosts)
+        raise Refusal(
+            "host.native",
+            f"binding {binding.name} describes implementations of their own, no model that "
+            f"could be attached to: {modules}",
+            fix="call the native module itself; a binding with `class …` is for a model",
+        )
 
 
 def _check_version(binding: HostBinding) -> None:

@@ -89,7 +89,7 @@ class Session:
         options: Options,
     ) -> Session:
         """Checks everything that concerns the whole host; raises Refusal before touching it."""
-        hosts.check_host(binding, model)
+        binding = hosts.check_host(binding, model)
         _check_eval(model)
         stream = samples.calibration(forward, observations, max_samples=options.max_samples)
         apart = samples.held_out(

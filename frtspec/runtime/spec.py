@@ -83,7 +83,8 @@ class StructureSpec:
     tensor)`` sees every point, and ``mlp_with=fn`` runs ``fn(*sources)`` in place
     of the seam ``mlp``. Repeated slots and outputs are lists/tuples. ``sizes``: the dims
     that no tensor shows and the reference takes by keyword, keyword -> dim. ``parts``: what
-    stays the host's inside, callables that the reference takes by keyword. ``discover``:
+    stays the host's inside, callables that the reference takes by keyword, each with its
+    results: the argument that one looks like, by position, or the output. ``discover``:
     what modules look like that it can sit on. ``inner``: slots that are structures.
     ``updates``: output -> the input it overwrites; ``aliases``: output -> the input whose
     storage it is. ``wires``: ports that carry codes.
@@ -110,7 +111,7 @@ class StructureSpec:
     reference: Callable[..., Any]
     rules: tuple[Rule, ...] = ()
     sizes: Mapping[str, str] = field(default_factory=dict)
-    parts: tuple[str, ...] = ()
+    parts: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     imported: str | None = None
     discover: tuple[Pattern, ...] = ()
     inner: Mapping[str, InnerSpec] = field(default_factory=dict)
@@ -476,16 +477,28 @@ def no_links(model: torch.nn.Module) -> Sequence[Chain | SeatGroup]:
 
 
 @dataclass(frozen=True)
+class Host:
+    """A host of a binding: the classes of a package, or a native module, which stands for
+    itself and is nothing to attach to."""
+
+    package: str
+    versions: str | None = None
+    classes: tuple[str, ...] = ()
+    module: str | None = None
+
+
+@dataclass(frozen=True)
 class HostBinding:
     """A binding as generated. ``dims(model)`` gives the sizes of a live model, ``seats(model)``
-    lists its seats, ``links(model)`` what joins them."""
+    lists its seats, ``links(model)`` what joins them.
+
+    ``package`` and the like are those of the first host: ``check_host`` puts the one that a
+    model is of there."""
 
     name: str
     source_digest: str
     contract_digest: str
-    package: str
-    versions: str | None
-    classes: tuple[str, ...]
+    hosts: tuple[Host, ...]
     dims: Callable[[torch.nn.Module], Mapping[str, int]]
     seats: Callable[[torch.nn.Module], Sequence[Seat]]
     schemes: Mapping[str, SchemeSpec]
@@ -493,3 +506,16 @@ class HostBinding:
     runtime_abi: int
     imported: str | None = None
     links: Callable[[torch.nn.Module], Sequence[Chain | SeatGroup]] = no_links
+
+    @property
+    def package(self) -> str:
+        return self.hosts[0].package
+
+    @property
+    def versions(self) -> str | None:
+        return self.hosts[0].versions
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Every class that the binding is for."""
+        return tuple(cls for host in self.hosts for cls in host.classes)

@@ -9,8 +9,8 @@ from typing import TypeVar
 from frtspec.diag.source import SourceFile
 from frtspec.ir import decl as ir
 from frtspec.ir import pipewords
-from frtspec.sema.common import only_one, origin, status, version
 from frtspec.sema.common import one_of as word_of
+from frtspec.sema.common import only_one, origin, status, version
 from frtspec.sema.context import Context
 from frtspec.sema.pipeline_flow import check_flow
 from frtspec.sema.pipeline_rules import Rules

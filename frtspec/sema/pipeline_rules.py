@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from frtspec.ir import decl as ir
 from frtspec.ir import pipewords
-from frtspec.sema.common import named_once, only_one, one_of
+from frtspec.sema.common import named_once, one_of
 from frtspec.sema.context import Context, listing
 from frtspec.sema.sizes import short
 from frtspec.syntax import ast

@@ -29,12 +29,14 @@ from frtspec.runtime.spec import (
     Bound,
     Boundary,
     Expect,
+    Host,
     HostBinding,
     ImplSpec,
     InputOf,
     OutputOf,
     Route,
     RungSpec,
+    ScaleSpec,
     SchemeSpec,
     SeamSpec,
     Seat,
@@ -391,7 +393,10 @@ class FfnFp8Static(BoundImpl):
         "fp8_static",
         DECODER_FFN,
         "mlp",
-        scales={"in_s": ("x_after_norm", "tensor"), "hid_s": ("act_after_mul", "tensor")},
+        scales={
+            "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
+            "hid_s": ScaleSpec("act_after_mul", "fp8_e4m3", "tensor"),
+        },
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         rungs=(
             RungSpec(
@@ -421,8 +426,8 @@ class FfnFp8Static(BoundImpl):
         self.activation = activation
         self.pack("gate_up", numerics.quantize_fp8(torch.cat([w_gate.T, w_up.T]), per="tensor"))
         self.pack("down", numerics.quantize_fp8(w_down.T, per="tensor"))
-        self.scale("in_s", in_s)
-        self.scale("hid_s", hid_s)
+        self.keep_scale("in_s", in_s)
+        self.keep_scale("hid_s", hid_s)
         self.widths = (w_gate.shape[1], w_up.shape[1])
 
     def _act(self, g: Tensor, u: Tensor) -> Tensor:
@@ -468,14 +473,14 @@ class LinearFp8Static(BoundImpl):
         "fp8_static",
         LINEAR_PROJ,
         None,
-        scales={"in_s": ("x", "tensor")},
+        scales={"in_s": ScaleSpec("x", "fp8_e4m3", "tensor")},
         admits={"x": ("bf16", "fp16", "f32")},
     )
 
     def __init__(self, *, w: Tensor, in_s: Tensor, b: Tensor | None = None) -> None:
         super().__init__()
         self.pack("weight", numerics.quantize_fp8(w.T, per="tensor"))
-        self.scale("in_s", in_s)
+        self.keep_scale("in_s", in_s)
         self.pack("bias", b)
 
     def _plus_bias(self, y: Tensor) -> Tensor:
@@ -498,14 +503,14 @@ class QkvFp8Static(BoundImpl):
         "fp8_static",
         QKV_PACK,
         None,
-        scales={"in_s": ("x", "tensor")},
+        scales={"in_s": ScaleSpec("x", "fp8_e4m3", "tensor")},
         admits={"x": ("bf16", "fp16", "f32")},
     )
 
     def __init__(self, *, w: tuple[Tensor, ...], in_s: Tensor) -> None:
         super().__init__()
         self.pack("all", numerics.quantize_fp8(torch.cat([item.T for item in w]), per="tensor"))
-        self.scale("in_s", in_s)
+        self.keep_scale("in_s", in_s)
         self.all_rows = [item.shape[1] for item in w]
 
     def run_torch(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -690,9 +695,7 @@ BINDING = HostBinding(
     name="tiny",
     source_digest=DIGEST,
     contract_digest=DIGEST,
-    package="torch",
-    versions=">=2",
-    classes=("TinyDecoder",),
+    hosts=(Host("torch", ">=2", ("TinyDecoder",)),),
     dims=tiny_dims,
     seats=tiny_seats,
     schemes={"fp8_static": FP8_STATIC, "none": NONE},

@@ -257,7 +257,9 @@ def test_another_class_is_one_clear_refusal():
 
 
 def test_another_version_of_the_host_is_refused():
-    binding = dataclasses.replace(small.BINDING, versions=">=999")
+    binding = dataclasses.replace(
+        small.BINDING, hosts=(rt.Host("torch", ">=999", ("TinyDecoder",)),)
+    )
     with pytest.raises(rt.Refusal) as caught:
         attach(small.tiny_decoder(), binding)
     assert caught.value.code == "host.version"

@@ -9,7 +9,7 @@ from torch import nn
 
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.verify import verify
-from frtspec.runtime.spec import RUNTIME_ABI, HostBinding
+from frtspec.runtime.spec import RUNTIME_ABI, Host, HostBinding
 
 
 def verified(
@@ -25,9 +25,7 @@ def verified(
         name="scan",
         source_digest="",
         contract_digest="",
-        package="torch",
-        versions=None,
-        classes=(type(model).__name__,),
+        hosts=(Host("torch", None, (type(model).__name__,)),),
         dims=lambda config: {},
         seats=lambda host: [seat.seat(name) for name, (_, _, seat) in named.items()],
         schemes={},

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 from frtspec.dims import dims
 from frtspec.runtime import host, weights
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.spec import Weight
+from frtspec.runtime.spec import Host, HostBinding, Weight
 from tests.runtime.hosts_small import BINDING, TinyDecoder, seat_named, tiny_decoder
 
 
@@ -45,11 +45,34 @@ def test_a_subclass_passes_and_another_class_does_not() -> None:
 
 def test_versions_are_compared_with_what_is_installed() -> None:
     model = tiny_decoder()
-    found = refused(host.check_host, replace(BINDING, versions=">=99"), model)
+
+    def of(package: str, versions: str | None) -> HostBinding:
+        return replace(BINDING, hosts=(Host(package, versions, ("TinyDecoder",)),))
+
+    found = refused(host.check_host, of("torch", ">=99"), model)
     assert found.code == "host.version" and version("torch") in found.what
-    found = refused(host.check_host, replace(BINDING, package="no-such-package"), model)
+    found = refused(host.check_host, of("no-such-package", ">=2"), model)
     assert found.code == "host.package"
-    host.check_host(replace(BINDING, package="no-such-package", versions=None), model)
+    host.check_host(of("no-such-package", None), model)
+
+
+def test_of_several_hosts_the_model_tells_which() -> None:
+    others = (
+        Host("no-such-package", ">=2", ("SomethingElse",)),
+        Host("native", module="somewhere.Engine"),
+        Host("torch", ">=2", ("TinyDecoder",)),
+    )
+    found = host.check_host(replace(BINDING, hosts=others), tiny_decoder())
+    assert found.package == "torch" and found.hosts[0].classes == ("TinyDecoder",)
+    assert {h.package for h in found.hosts} == {h.package for h in others}
+    refusal = refused(host.check_host, replace(BINDING, hosts=others[:2]), tiny_decoder())
+    assert refusal.code == "host.class" and "SomethingElse" in refusal.what
+
+
+def test_a_native_module_is_nothing_to_attach_to() -> None:
+    native = replace(BINDING, hosts=(Host("native", module="somewhere.Engine"),))
+    found = refused(host.check_host, native, tiny_decoder())
+    assert found.code == "host.native" and "somewhere.Engine" in found.what
 
 
 def test_another_abi_is_refused() -> None:
