@@ -1,9 +1,9 @@
 """The arithmetic of an impl, derived from the dataflow it stands for.
 
 The cut's statements are rewritten so that they compute what the kernel computes:
-packed weights are read back from their packs, points with a static scale go through
-their format, named values and results are rounded where ``numerics`` says so, and
-everything else is float32. ``Emulation`` does that in plain torch; ``Lowered`` puts a
+packed weights are read back from their packs, points with a scale go through their
+format (after what balance takes from them), named values and results are rounded where
+``numerics`` says so, and everything else is float32. ``Emulation`` does that in plain torch; ``Lowered`` puts a
 library op in place of each product.
 """
 
@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 
 from frtspec.codegen.exprsrc import children, rebuilt
 from frtspec.codegen.flowsrc import Raw
-from frtspec.codegen.formats import quantised
+from frtspec.codegen.formats import dequantize_text, quantised
 from frtspec.codegen.names import free
 from frtspec.codegen.specialise import Specialised
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Impl, Pack, Scale, Seam, Structure
 from frtspec.ir.expr import Each, Expr, Let, Op, Ref, Scan, Select, Stmt
+from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import exprs_of, parts, reads, statements
 
 CASTS = frozenset({"f32", "bf16", "fp16", "cast"})
@@ -31,27 +32,32 @@ Line = Stmt | Raw
 @dataclass(frozen=True)
 class Cut:
     """What an impl computes: statements between ``sources`` (arguments, in order) and
-    ``targets`` (results, in order). ``repeated``: results that are one per index."""
+    ``targets`` (results, in order). ``repeated``: results that are one per index;
+    ``whole``: sources that hold whole numbers."""
 
     body: tuple[Stmt, ...]
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     repeated: frozenset[str]
     served: Specialised
+    whole: frozenset[str] = frozenset()
 
 
-def cut_of(structure: Structure, impl: Impl) -> Cut:
+def cut_of(structure: Structure, impl: Impl, types: Mapping[str, ValueType]) -> Cut:
     """The cut of an impl's seam, or the whole structure, for the variants it serves."""
+    numbers = {n for n, t in types.items() if isinstance(t, Tensor) and t.dtype.startswith("int")}
     served = Specialised.of(structure, dict(impl.only))
     seam: Seam | None = structure.seam(impl.seam) if impl.seam else None
     body = tuple(served.statements(seam.body if seam else structure.reference))
     if seam:
-        return Cut(body, seam.sources, seam.targets, frozenset(), served)
+        whole = frozenset(numbers & {*seam.sources})
+        return Cut(body, seam.sources, seam.targets, frozenset(), served, whole)
     read = {name for stmt in body for name in reads(stmt)}
     inputs = tuple(p.name for p in structure.inputs if p.name in read)
     outputs = [p for p in structure.outputs if p.when is None or served.known(p.when) is not False]
     repeated = frozenset(p.name for p in outputs if p.index)
-    return Cut(body, inputs, tuple(p.name for p in outputs), repeated, served)
+    targets = tuple(p.name for p in outputs)
+    return Cut(body, inputs, targets, repeated, served, frozenset(numbers & {*inputs}))
 
 
 @dataclass
@@ -79,15 +85,12 @@ class Emulation:
                 raise Unsupported(
                     f"`pack {pack.name}`, repeated or mixed with repeated slots,", pack.span
                 )
-        self.scales: dict[str, Scale] = {s.point: s for s in impl.scales}
-        for scale in impl.scales:
-            if scale.kind != "static":
-                raise Unsupported(f"`scale {scale.name}`, computed at run time,", scale.span)
-            if scale.granularity[0] != "tensor":
-                raise Unsupported(f"`scale {scale.name}` per {scale.granularity[0]}", scale.span)
+        scales = self.impl.scales
+        self.steps: dict[str, Scale] = {s.point: s for s in scales if s.kind != "balance"}
+        self.balances: dict[str, Scale] = {s.point: s for s in scales if s.kind == "balance"}
         self.stores = dict(impl.numerics.stores)
         self.alias = _aliases(self.cut)
-        self.used = _names(self.cut) | {slot.name for slot in self.structure.slots}
+        self.used = names_in(self.cut) | {slot.name for slot in self.structure.slots}
         self.defined = _definitions(self.cut.body)
         self.results = list(self.cut.targets)
 
@@ -157,7 +160,7 @@ class Emulation:
             return []
         out: list[Line] = []
         for k, name in enumerate(self.cut.targets):
-            if name in self.cut.repeated or self.rounds_in_place(name):
+            if name in self.cut.repeated or self.rounds_in_place(name) or not self.written(name):
                 continue
             result = free(f"{name}_out", self.used)
             value = cast(self.impl.numerics.out, Ref(name, "value", None, stmt.span))
@@ -172,9 +175,15 @@ class Emulation:
         out = self.value(value)
         if len(self.defined[let.name]) == 1 and let.name in self.stores:
             out = self.stored(let.name, out)
-        if self.impl.numerics.out and self.rounds_in_place(let.name):
-            out = cast(self.impl.numerics.out, out)
+        if self.written(let.name) and self.rounds_in_place(let.name):
+            out = cast(self.impl.numerics.out or "f32", out)
         return out
+
+    def written(self, name: str) -> bool:
+        """Whether a result is rounded to what the form writes: one with a dtype of its own,
+        such as a float32 state, is not."""
+        port = next((port for port in self.structure.outputs if port.name == name), None)
+        return self.impl.numerics.out is not None and (port is None or port.dtype == "host")
 
     def rounds_in_place(self, name: str) -> bool:
         """Whether a result is rounded where it is defined: once, and never read again."""
@@ -211,12 +220,20 @@ class Emulation:
         if alias.name in self.packs and alias.kind == "slot":
             pack = self.packs[alias.name]
             weight = Ref(alias.name, "unpacked", alias.index, alias.span)
-            return _transposed(weight) if pack.transposed else weight
+            return transposed(weight) if pack.transposed else weight
         if alias.kind == "slot":
             return cast("f32", Ref(alias.name, "kept", alias.index, alias.span))
+        if alias.name in self.cut.whole or (alias.kind == "over" and alias.name in self.defined):
+            return alias
         if alias.kind in ("input", "over") or alias.name in self.cut.sources:
-            return cast("f32", alias)
+            stored = self.stored_source(alias.name)
+            return cast("f32", alias if stored is None else cast(stored, alias))
         return alias
+
+    def stored_source(self, name: str) -> str | None:
+        """The dtype a tensor handed in is rounded to first, by its name or a point's."""
+        names = (name, *(point for point, ref in self.alias.items() if ref.name == name))
+        return next((self.stores[n] for n in names if n in self.stores), None)
 
     def product(self, op: Op) -> Expr:
         """A product: an operand with a scale meets a packed weight in its format."""
@@ -236,9 +253,10 @@ class Emulation:
         root = root_of(expr)
         if not isinstance(root, Ref):
             return None
-        if root.name in self.scales:
+        points = {**self.steps, **self.balances}
+        if root.name in points:
             return root.name
-        named = [p for p, ref in self.alias.items() if ref.name == root.name and p in self.scales]
+        named = [p for p, ref in self.alias.items() if ref.name == root.name and p in points]
         return named[0] if named else None
 
     def _format(self, ref: Ref) -> object | None:
@@ -252,49 +270,49 @@ class Emulation:
     # ------------------------------------------------------------ what comes before
 
     def quantised_point(self, ref: Ref) -> Line:
-        """The point after its format, in float32."""
-        scale = self.scales[ref.name]
-        return self._point_let(ref, "round_trip", scale)
+        """The point as its weights meet it: balanced, and after its format, in float32."""
+        return self.named(self.quantised_name(ref.name), self.operand(ref.name))
 
-    def _point_let(self, ref: Ref, kind: str, scale: Scale) -> Let:
-        source = self.alias.get(ref.name, Ref(ref.name, "value", None, ref.span))
-        held = Ref(scale.name, "scale", None, ref.span)
-        op = Op(kind, (source, held), (("format", self._point_format(ref)),), ref.span)
-        name = self.quantised_name(ref.name)
-        return Let("let", name, None, op, None, None, False, ref.span)
+    def operand(self, point: str, how: str = "round_trip") -> Expr:
+        """A point's values in its format. ``how``: ``round_trip``, or ``codes``."""
+        span = self.impl.origin.span
+        value: Expr = self.alias.get(point, Ref(point, "value", None, span))
+        if isinstance(value, Ref) and value.name in self.cut.sources:
+            stored = self.stored_source(value.name)
+            value = value if stored is None else cast(stored, value)
+        if point in self.balances:
+            factors = Ref(self.balances[point].name, "scale", None, span)
+            value = Op("mul", (cast("f32", value), factors), (), span)
+        if point not in self.steps:
+            return value
+        scale = self.steps[point]
+        held = (Ref(scale.name, "scale", None, span),) if scale.kind == "static" else ()
+        return Op(how, (value, *held), (("scale", scale.name),), span)
 
-    def _point_format(self, ref: Ref) -> str:
-        """The format of a point: that of the packed weights it meets."""
-        for stmt in statements(self.cut.body):
-            for expr in (part for whole in exprs_of(stmt) for part in parts(whole)):
-                if isinstance(expr, Op) and expr.op in PRODUCTS:
-                    roots = [root_of(arg) for arg in expr.args[:2]]
-                    names = [r.name for r in roots if isinstance(r, Ref)]
-                    met = [self.packs[n].format for n in names if n in self.packs]
-                    if ref.name in map(self.scaled, roots) and met and met[0] is not None:
-                        return self._measured(met[0], ref)
-        raise Unsupported(f"`{ref.name}`, scaled but met by no packed weight,", ref.span)
+    def named(self, name: str, value: Expr) -> Let:
+        """A value of the arithmetic under a name of its own."""
+        return Let("let", name, None, value, None, None, False, self.impl.origin.span)
 
     def names(self) -> dict[str, str]:
         """Python names of values, and of points in their format (``x_in_q``)."""
         given = {*self.cut.sources, *(slot.name for slot in self.structure.slots)}
         out = {name: free(name, given - {name}) for name in self.defined}
-        return out | {f"{p}_q": self.quantised_name(p) for p in self.scales}
-
-    def _measured(self, format: str, ref: Ref) -> str:
-        """The format of a point with a static scale; the runtime makes such scales for FP8."""
-        if format != "fp8_e4m3":
-            raise Unsupported(f"a static scale in {format}", ref.span)
-        return format
+        points = {**self.steps, **self.balances}
+        return out | {f"{p}_q": self.quantised_name(p) for p in points}
 
     def quantised_name(self, point: str) -> str:
-        return free(f"{point}_q", self.used)
+        return free(f"{point}_q" if point in self.steps else f"{point}_b", self.used)
 
     def unpacked(self, pack: Pack) -> Raw:
         """A pack's weights as float32, one name a slot."""
-        plain = f"self.{pack.name}.float()"
-        whole = f"numerics.dequantize(self.{pack.name}, self.{pack.name}_scale)"
-        text = whole if quantised(pack) else plain
+        return self.split(pack, self.whole(pack))
+
+    def whole(self, pack: Pack) -> str:
+        """All of a pack as float32."""
+        form = quantised(pack)
+        return f"self.{pack.name}.float()" if form is None else dequantize_text(pack, form)
+
+    def split(self, pack: Pack, text: str) -> Raw:
         if self.joint(pack):
             text = f"torch.split({text}, self.{pack.name}_rows)"
         return Raw((f"{', '.join(pack.slots)} = {text}",))
@@ -307,8 +325,11 @@ def _aliases(cut: Cut) -> dict[str, Ref]:
     """Points that are an argument under another name (``point x_in = x``)."""
     out: dict[str, Ref] = {}
     count = _definitions(cut.body)
+    walked = {n for s in statements(cut.body) if isinstance(s, Scan) for n, _ in s.over}
     for stmt in cut.body:
         if isinstance(stmt, Let) and stmt.when is None and len(count[stmt.name]) == 1:
+            if stmt.name in walked:
+                continue
             root = root_of(stmt.value)
             if isinstance(root, Ref) and root.name in cut.sources and stmt.name not in cut.targets:
                 out[stmt.name] = root
@@ -329,7 +350,8 @@ def cast(dtype: str, value: Expr) -> Expr:
     return Op(dtype, (value,), (("dtype", dtype),), value.span)
 
 
-def _transposed(value: Expr) -> Expr:
+def transposed(value: Expr) -> Expr:
+    """The last two axes swapped; twice is not at all."""
     if isinstance(value, Op) and value.op == "transpose" and isinstance(value.args[0], Ref):
         return value.args[0]
     return Op("transpose", (value,), (("pair", (-2, -1)),), value.span)
@@ -355,7 +377,8 @@ def _definitions(body: Iterable[Stmt]) -> Mapping[str, list[object]]:
     return out
 
 
-def _names(cut: Cut) -> frozenset[str]:
+def names_in(cut: Cut) -> frozenset[str]:
+    """Every name of a cut: arguments, results, values, steps and what is carried."""
     out = {*cut.sources, *cut.targets}
     for stmt in statements(cut.body):
         match stmt:

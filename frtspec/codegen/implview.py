@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.exprsrc import Expressions
-from frtspec.codegen.formats import CASTS, per, quantised
+from frtspec.codegen.formats import CASTS, quantised, quantize_call, scales_text
 from frtspec.codegen.imports import import_lines
+from frtspec.codegen.names import free
 from frtspec.codegen.pysrc import (
     COMPARE,
     PRIMARY,
     Py,
     binary,
     call,
+    number,
     pyrepr,
     text_literal,
     told_lines,
@@ -27,7 +29,7 @@ from frtspec.codegen.rungsrc import RungMethods
 from frtspec.codegen.structview import dims_line
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
-from frtspec.ir.decl import Impl, Pack, Rung, Slot, Structure
+from frtspec.ir.decl import Granularity, Impl, Need, Pack, Rung, Scale, Slot, Structure
 from frtspec.ir.expr import EachOf, Expr, Op, Ref
 from frtspec.ir.walk import parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
@@ -84,10 +86,11 @@ class _Builder:
         impl = self.impl
         build = self.build()  # first: it refuses weights that no method could read
         methods = self.rungs.methods()
+        build = [*(f"self.{name} = {name}" for name in self.rungs.asked), *build]
         fields = self.fields()
-        symbols = dimsrc.symbols(
-            [], [rule for rung, _ in self.rungs.rungs() for rule in rung.envelope]
-        )
+        rules = [need.rule for need in impl.needs]
+        rules += [rule for rung, _ in self.rungs.rungs() for rule in rung.envelope]
+        symbols = dimsrc.symbols([], rules)
         if symbols:
             self.names.functions.add("dims")
         target = self.structure.name + (f".{impl.seam}" if impl.seam else "")
@@ -137,21 +140,41 @@ class _Builder:
             kind = "Sequence[Tensor]" if slot.index else "Tensor"
             end = " | None = None" if self.absent(slot) else ""
             out.append(f"{slot.name}: {kind}{end}")
-        out += [f"{scale.name}: Tensor" for scale in self.impl.scales]
+        out += [f"{scale.name}: Tensor" for scale in self.impl.scales if scale.measured]
         out += [variant_parameter(axis, None) for axis in self.axes()]
         out += [param_parameter(name, None) for name in self.params()]
+        out += [f"{p.name}: float = {number(p.default)}" for p in self.impl.params]
+        out += [f"{name}: int" for name in self.rungs.asked]
         return ["self", "*", *out] if out else ["self"]
 
     # ------------------------------------------------------------ __init__
 
     def build(self) -> list[str]:
         lines = [f"self.{name} = {name}" for name in (*self.axes(), *self.params())]
+        lines += [line for scale in self.balances() for line in self.balance(scale)]
         for pack in self.impl.packs:
             lines += self.pack(pack)
         lines += [line for slot in self.kept for line in self.keep(slot)]
         lines = self.required() + lines
-        lines += [f"self.scale({pyrepr(scale.name)}, {scale.name})" for scale in self.impl.scales]
+        static = [scale.name for scale in self.impl.scales if scale.kind == "static"]
+        lines += [f"self.keep_scale({pyrepr(name)}, {name})" for name in static]
         return lines
+
+    def balances(self) -> list[Scale]:
+        return [scale for scale in self.impl.scales if scale.kind == "balance"]
+
+    def balance(self, scale: Scale) -> list[str]:
+        """The factors that go into the weight, and what the activation is multiplied by."""
+        alpha, low, high = (
+            item if isinstance(item, str) else number(item) for item in scale.settings
+        )
+        made = call("numerics.balance", scale.name, alpha=alpha, low=low, high=high)
+        factors = self.factors(scale.name)
+        return [f"{factors} = {made}", f"self.keep_scale({pyrepr(scale.name)}, 1 / {factors})"]
+
+    def factors(self, scale: str) -> str:
+        given = {part.partition(":")[0] for part in self.parameters()}
+        return free(f"{scale}_factors", given)
 
     def required(self) -> list[str]:
         """Weights that go with a variant have to be there in it."""
@@ -181,10 +204,13 @@ class _Builder:
             if isinstance(pack.expr, Op) and pack.expr.op == "quantize"
             else pack.expr
         )
-        value = _PackExpressions({}, str).emit(inner)
+        deep = {n for n in pack.slots if len(self.slots[n].shape or ()) > 2}
+        value = _PackExpressions({}, str, deep=deep).emit(inner)
+        if pack.balance is not None:
+            value = binary("*", value, Py(self.factors(pack.balance)))
         form = quantised(pack)
         if form is not None:
-            value = call(f"numerics.{form.quantize}", value, per=pyrepr(per(pack)))
+            value = quantize_call(form, value, pack.granularity, at_call=False)
         elif pack.format is not None:
             value = value.method(CASTS[pack.format])
         lines = [f"self.pack({pyrepr(pack.name)}, {value})"]
@@ -221,9 +247,13 @@ class _Builder:
         lines = []
         for pack in self.impl.packs:
             lines.append(f"{pack.name}: Tensor  # {self.describe(pack)}")
-            if quantised(pack) is not None:
-                one = "[1]" if per(pack) == "tensor" else "one a row"
-                lines.append(f"{pack.name}_scale: Tensor  # float32, {one}")
+            form = quantised(pack)
+            if form is not None:
+                dtype = "E4M3" if form.levels else "float32"
+                said = scales_text(pack.granularity)
+                lines.append(f"{pack.name}_scale: Tensor  # {dtype}, {said}")
+            if form is not None and form.levels:
+                lines.append(f"{pack.name}_tensor_scale: Tensor  # float32, on top of the blocks'")
         for slot in self.kept:
             shape = shape_text(slot.shape or ())
             text = f"{shape}, one after the other" if slot.index else shape
@@ -232,7 +262,11 @@ class _Builder:
             kind = "Tensor | None" if absent and self.asks(slot) else "Tensor"
             lines.append(f"{slot.name}: {kind}  # {text}{because}")
         for scale in self.impl.scales:
-            lines.append(f"{scale.name}: Tensor  # float32, of {scale.point}")
+            if scale.kind == "static":
+                lines.append(f"{scale.name}: Tensor  # float32, of {scale.point}")
+            elif scale.kind == "balance":
+                said = f"float32, what each channel of {scale.point} is multiplied by"
+                lines.append(f"{scale.name}: Tensor  # {said}")
         return lines
 
     def asks(self, slot: Slot) -> bool:
@@ -253,6 +287,9 @@ class _Builder:
 
     def pack_shape(self, pack: Pack) -> Shape:
         shapes = [self.slots[name].shape or () for name in pack.slots]
+        if len(shapes[0]) == 3:
+            stack, k, n = shapes[0]
+            return (stack, n, k) if pack.transposed else shapes[0]
         rows = [shape[-1] if pack.transposed else shape[0] for shape in shapes]
         rest = shapes[0][:1] if pack.transposed else shapes[0][1:]
         index = self.slots[pack.slots[0]].index
@@ -272,7 +309,7 @@ class _Builder:
         width = max((len(pack.name) for pack in self.impl.packs), default=0)
         packs = [f"{p.name:<{width}}  {self.describe(p)}{self.scaled(p)}" for p in self.impl.packs]
         rows.append(("packs", packs))
-        scales = [f"{scale.name} from {scale.point}" for scale in self.impl.scales]
+        scales = [scale_said(scale) for scale in self.impl.scales]
         rows.append(("scales", [", ".join(scales)] if scales else []))
         rows.append(("numbers", [self.numbers()]))
         rows.append(
@@ -295,7 +332,8 @@ class _Builder:
     def scaled(self, pack: Pack) -> str:
         if quantised(pack) is None:
             return ""
-        return ", one scale" if per(pack) == "tensor" else ", one scale a row"
+        balanced = f", balanced by {pack.balance}" if pack.balance else ""
+        return f", {scales_text(pack.granularity)}{balanced}"
 
     def numbers(self) -> str:
         """What is rounded to what."""
@@ -308,8 +346,11 @@ class _Builder:
         said = []
         if matrices:
             said.append("weights are in_out")
-        if self.impl.scales:
+        if any(scale.kind == "static" for scale in self.impl.scales):
             said.append("scales are float32")
+        factors = [scale.name for scale in self.balances()]
+        if factors:
+            said.append(f"{', '.join(factors)}: the largest magnitude of each channel, float32")
         text = "Pack once."
         return [f"{text} {', '.join(said).capitalize()}." if said else text]
 
@@ -317,7 +358,7 @@ class _Builder:
 
     def fields(self) -> list[str]:
         impl = self.impl
-        scales = {s.name: (s.point, s.granularity[0]) for s in impl.scales if s.kind == "static"}
+        scales = ", ".join(f"{pyrepr(s.name)}: {self.scale(s)}" for s in impl.scales if s.measured)
         rungs = [self.rung(rung) for rung in impl.rungs]
         fields = [
             f"name={pyrepr(impl.name)}",
@@ -327,7 +368,7 @@ class _Builder:
             f"version={impl.version}",
             f"source_digest={pyrepr(impl.origin.source_digest)}",
             f"contract_digest={pyrepr(impl.origin.contract_digest)}",
-            f"scales={pyrepr(scales)}",
+            f"scales={{{scales}}}",
             f"admits={pyrepr(dict(impl.admits))}",
             f"only={pyrepr(dict(impl.only))}",
             f"rungs=({', '.join(rungs)}{',' if rungs else ''})",
@@ -338,9 +379,32 @@ class _Builder:
                 for b in impl.bands
             )
             fields.append(f"bands=({bands},)")
+        packs = {p.name: (p.format, _per(p.granularity)) for p in impl.packs if quantised(p)}
+        if packs:
+            fields.append(f"packs={pyrepr(packs)}")
+        at_call = [self.scale(s) for s in impl.scales if not s.measured]
+        if at_call:
+            fields.append(f"at_call=({', '.join(at_call)},)")
+        if impl.params:
+            fields.append(f"params={pyrepr({p.name: p.default for p in impl.params})}")
+        if self.rungs.asked:
+            fields.append(f"sizes={pyrepr(self.rungs.asked)}")
+        if impl.needs:
+            needs = ", ".join(self.need(need) for need in impl.needs)
+            fields.append(f"needs=({needs},)")
         if impl.status.name == "imported":
             fields.append(f"imported={text_literal(impl.status.reason or 'not verified')}")
         return fields
+
+    def scale(self, scale: Scale) -> str:
+        """``ScaleSpec("x_in", "fp8_e4m3", "tensor")``"""
+        args = (scale.point, scale.format or scale.kind, _per(scale.granularity))
+        return call("ScaleSpec", *map(pyrepr, args)).text
+
+    def need(self, need: Need) -> str:
+        """``Need(divides(16, D), "pack down per block 16")``"""
+        why = () if need.why is None else (pyrepr(need.why),)
+        return call("Need", self.names.rule(need.rule), *why).text
 
     def rung(self, rung: Rung) -> str:
         """``RungSpec("hub", run="run_hub", …)``"""
@@ -364,18 +428,37 @@ class _Builder:
             ]
         )
         runtime = {"BoundImpl", "ImplSpec", "check_abi"}
-        runtime |= {n for n in ("BandSpec", "RungSpec") if re.search(rf"\b{n}\(", text)}
+        runtime |= {
+            n for n in ("BandSpec", "Need", "RungSpec", "ScaleSpec") if re.search(rf"\b{n}\(", text)
+        }
         runtime |= {n for n in ("numerics", "ops") if re.search(rf"\b{n}\.", text)}
         return import_lines(text, self.names.functions, runtime)
 
 
+def scale_said(scale: Scale) -> str:
+    """``in_s from x_in``, as the summary of an impl says it."""
+    match scale.kind:
+        case "static":
+            return f"{scale.name} from {scale.point}"
+        case "balance":
+            return f"{scale.name} balances the channels of {scale.point}"
+        case _:
+            return (
+                f"{scale.point} in {scale.format}, {scales_text(scale.granularity)}, at each call"
+            )
+
+
+@dataclass
 class _PackExpressions(Expressions):
-    """Expressions over weights as ``__init__`` gets them."""
+    """Expressions over weights as ``__init__`` gets them. ``deep``: slots that are stacks."""
+
+    deep: Collection[str] = ()
 
     def emit(self, expr: Expr) -> Py:
         match expr:
             case Op(op="transpose", args=(inner,)):
-                return self.emit(inner).attr("T")
+                stack = any(isinstance(p, Ref) and p.name in self.deep for p in parts(inner))
+                return self.emit(inner).attr("mT" if stack else "T")
             case Op(op="cat", args=(EachOf(value=value),)):
                 name = next(p.name for p in parts(value) if isinstance(p, Ref))
                 return call("torch.cat", f"[{self.emit(value)} for each in {name}]")
@@ -385,6 +468,12 @@ class _PackExpressions(Expressions):
                 return Py(name if index is None else "each", PRIMARY)
             case _:
                 raise Unsupported("an expression in a pack", expr.span)
+
+
+def _per(grain: Granularity | None) -> str:
+    """``block 16``"""
+    kind, size = grain or ("tensor", None)
+    return kind if size is None else f"{kind} {size}"
 
 
 def _label(rung: Rung) -> str:

@@ -1,6 +1,8 @@
 """The ``torch`` rung: the same arithmetic with library ops in place of products.
 
-A pack of several weights that all meet one operand is one product, split afterwards.
+A product of two tensors of codes is one library call (``scaled_mm``, ``int8_mm``). Under
+``bf16_mm`` it is torch's own product in bfloat16, packs read back at each call. A pack of
+several weights that all meet one operand is one product, split afterwards.
 """
 
 from __future__ import annotations
@@ -15,17 +17,34 @@ from frtspec.codegen.names import DTYPES, free
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Pack, Rung
 from frtspec.ir.expr import Each, Expr, Let, Op, Ref, Stmt
-from frtspec.ir.walk import exprs_of, parts, statements
+from frtspec.ir.walk import exprs_of, parts, refs, statements
+
+HALF = "bf16_mm"
+"""The lowering whose operands are bfloat16 numbers and no codes."""
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A product with a pack's slot. ``operand``: the value it meets, where that has a name;
+    ``name``: the definition that is nothing but this product; ``loop``: the ``each`` around."""
+
+    op: str
+    slot: str
+    operand: str | None
+    name: str | None
+    loop: str | None
 
 
 @dataclass(frozen=True)
 class _Joint:
-    """One product for a whole pack. ``lets``: result name of each slot, in pack order."""
+    """One product for a whole pack. ``lets``: result name of each slot, in pack order;
+    ``target``: the lowering it runs by."""
 
     pack: Pack
-    point: str
+    operand: str
     lets: tuple[str, ...]
     loop: str | None
+    target: str
 
 
 @dataclass
@@ -45,54 +64,81 @@ class Lowered(Emulation):
         """The local that holds the parts of a repeated pack's product."""
         return free("products", self.used)
 
+    def target(self, op: str, pack: Pack | None, operand: str | None) -> str | None:
+        """The lowering that a product runs by; None where it stays plain float32."""
+        target = self.lower.get(op)
+        if target is None:
+            return None
+        if target == HALF:  # without packs, the form is its products
+            return target if pack is not None or not self.impl.packs else None
+        scale = self.steps.get(operand or "")
+        form = None if pack is None else quantised(pack)
+        if form is None or pack is None or scale is None or scale.format != pack.format:
+            return None
+        return target if target in form.products else None
+
     # ------------------------------------------------------------ joint products
 
     def _joint(self, pack: Pack) -> _Joint | None:
         """Whether one product serves every slot of a pack: each slot meets the same operand
         once, and the product is all there is to the definition it stands in."""
-        if not self.joint(pack) or self._library(pack) is None:
+        if not self.joint(pack):
             return None
-        uses = [use for stmt in self.cut.body for use in self._uses(stmt, pack)]
-        slots = [slot for slot, _, _, _ in uses]
-        points = {point for _, point, _, _ in uses}
-        loops = {loop for _, _, _, loop in uses}
-        if sorted(slots) != sorted(pack.slots) or len(points) != 1 or None in points:
+        uses = self._uses(pack)
+        operands = {use.operand for use in uses}
+        loops = {use.loop for use in uses}
+        if sorted(use.slot for use in uses) != sorted(pack.slots) or len(operands) != 1:
             return None
-        names = {slot: name for slot, _, name, _ in uses}
-        point = next(iter(points))
-        if point is None or None in names.values() or len(loops) != 1:
+        operand = next(iter(operands))
+        targets = {self.target(use.op, pack, operand) for use in uses}
+        target = next(iter(targets))
+        if len(targets) != 1 or target is None or operand is None or len(loops) != 1:
+            return None
+        names = {use.slot: use.name for use in uses}
+        if None in names.values():
             return None
         lets = tuple(name for slot in pack.slots if (name := names[slot]) is not None)
-        return _Joint(pack, point, lets, next(iter(loops)))
+        return _Joint(pack, operand, lets, next(iter(loops)), target)
 
-    def _uses(self, stmt: Stmt, pack: Pack) -> list[tuple[str, str | None, str | None, str | None]]:
-        """Products with the pack's slots: (slot, scaled operand, the definition it is, loop)."""
-        out = []
-        loop = stmt.index if isinstance(stmt, Each) else None
-        for inner in statements([stmt]):
-            for whole in exprs_of(inner):
-                for part in parts(whole):
-                    if isinstance(part, Op) and part.op in PRODUCTS:
-                        out += self._use(inner, whole, part, pack, loop)
+    def _uses(self, pack: Pack) -> list[_Use]:
+        out: list[_Use] = []
+        for stmt in self.cut.body:
+            loop = stmt.index if isinstance(stmt, Each) else None
+            for inner in statements([stmt]):
+                for whole in exprs_of(inner):
+                    products = [p for p in parts(whole) if isinstance(p, Op) and p.op in PRODUCTS]
+                    found = (self._use(inner, whole, op, pack, loop) for op in products)
+                    out += [use for use in found if use is not None]
         return out
 
     def _use(
         self, stmt: Stmt, whole: Expr, product: Op, pack: Pack, loop: str | None
-    ) -> list[tuple[str, str | None, str | None, str | None]]:
-        right = root_of(product.args[1])
-        if not isinstance(right, Ref) or right.name not in pack.slots:
-            return []
-        point = self.scaled(product.args[0])
-        plain = isinstance(stmt, Let) and stmt.when is None and root_of(whole) is product
-        name = stmt.name if isinstance(stmt, Let) and plain else None
-        return [(right.name, point, name, loop)]
-
-    def _library(self, pack: Pack) -> str | None:
-        """The library product for a pack's weights on this rung, or None."""
-        if self.lower.get("matmul", self.lower.get("linear")) != "scaled_mm":
+    ) -> _Use | None:
+        right = self.weight(product)
+        if right is None or right.name not in pack.slots:
             return None
-        form = quantised(pack)
-        return None if form is None else form.scaled_mm
+        plain = isinstance(stmt, Let) and stmt.when is None and root_of(whole) is product
+        alone = plain and len(product.args) == 2
+        name = stmt.name if isinstance(stmt, Let) and alone else None
+        return _Use(product.op, right.name, self.operand_name(product), name, loop)
+
+    def weight(self, product: Op) -> Ref | None:
+        """The slot on the right of a product, transposed or not."""
+        right = root_of(product.args[1])
+        if isinstance(right, Op) and right.op == "transpose":
+            right = root_of(right.args[0])
+        return right if isinstance(right, Ref) and right.kind == "slot" else None
+
+    def operand_name(self, product: Op) -> str | None:
+        """What stands on the left of a product, where it has one name and one definition."""
+        point = self.scaled(product.args[0])
+        if point is not None:
+            return point
+        root = root_of(product.args[0])
+        if not isinstance(root, Ref) or root.index is not None:
+            return None
+        once = root.name in self.cut.sources or len(self.defined.get(root.name, ())) == 1
+        return root.name if once and root.kind != "over" else None
 
     # ------------------------------------------------------------ statements
 
@@ -111,8 +157,8 @@ class Lowered(Emulation):
         root = root_of(let.value)
         if not isinstance(root, Op) or root.op not in PRODUCTS:
             return False
-        right = root_of(root.args[1])
-        return isinstance(right, Ref) and right.name in joint.pack.slots
+        right = self.weight(root)
+        return right is not None and right.name in joint.pack.slots
 
     def _in_loop(self, each: Each, joint: _Joint) -> bool:
         return any(isinstance(s, Let) and s.name in joint.lets for s in each.body)
@@ -123,48 +169,46 @@ class Lowered(Emulation):
             return []
         self.ready.add(joint.pack.name)
         dtype, rounded = self._joint_dtype(joint)
-        product = self._product_text(joint.pack, joint.point, dtype)
+        product = self._product_text(joint, dtype)
         back = ".float()" if rounded else ""
         names = ", ".join(joint.lets)
         split = f"torch.split({product}{back}, self.{joint.pack.name}_rows, dim=-1)"
-        quantise = self._quantise(joint)
-        lines: list[Line] = [*quantise, Raw((f"{names} = {split}",))]
+        lines: list[Line] = [*self._quantise(joint), Raw((f"{names} = {split}",))]
         if dtype == "f32":
             lines += [self._stored_let(name, joint) for name in joint.lets if name in self.stores]
         return [*lines, *self._written_lets(joint)]
 
     def _written_lets(self, joint: _Joint) -> list[Let]:
         """Parts of a joint product that are results are rounded to what is written."""
-        out = self.impl.numerics.out
-        names = [n for n in joint.lets if out is not None and self.rounds_in_place(n)]
+        out = self.impl.numerics.out or "f32"
+        names = [n for n in joint.lets if self.written(n) and self.rounds_in_place(n)]
         span = joint.pack.span
+        values = {name: cast(out, Ref(name, "value", None, span)) for name in names}
         return [
-            Let(
-                "let",
-                n,
-                None,
-                cast(out or "f32", Ref(n, "value", None, span)),
-                None,
-                None,
-                True,
-                span,
-            )
-            for n in names
+            Let("let", name, None, value, None, None, True, span) for name, value in values.items()
         ]
 
     def _ahead(self, joint: _Joint) -> list[Line]:
         """The one product of a repeated pack, before the loop over its parts."""
-        product = self._product_text(joint.pack, joint.point, "f32")
+        product = self._product_text(joint, "f32")
         rows = f"self.{joint.pack.name}_rows"
         line = f"{self.products_name} = torch.split({product}, {rows}, dim=-1)"
         return [*self._quantise(joint), Raw((line,))]
 
     def _quantise(self, joint: _Joint) -> list[Line]:
-        ref = Ref(joint.point, "quantised", None, joint.pack.span)
-        if joint.point in self.ready:
-            return []
-        self.ready.add(joint.point)
-        return [self.quantised_point(ref)]
+        """What a joint product needs first: its operand, and its weights read back."""
+        pack = joint.pack
+        ref = Ref(joint.operand, self._kind(joint.operand), None, pack.span)
+        lines = self.operand_lines([ref])
+        if joint.target == HALF and pack.format != "bf16":
+            lines.append(Raw((f"{self.weights_local(pack)} = {self.half(pack)}",)))
+        return lines
+
+    def weights_local(self, pack: Pack) -> str:
+        """What holds a joint pack's weights in bfloat16."""
+        if pack.format == "bf16":
+            return f"self.{pack.name}"
+        return free(pack.name, self.used)
 
     def _stored_let(self, name: str, joint: _Joint) -> Let:
         span = joint.pack.span
@@ -173,94 +217,179 @@ class Lowered(Emulation):
 
     def _joint_dtype(self, joint: _Joint) -> tuple[str, bool]:
         """The dtype one product is written in, and whether it is read back as float32."""
+        if joint.target == HALF:
+            return "bf16", True
         stores = {self.stores.get(name) for name in joint.lets}
         single = all(len(self.defined[name]) == 1 for name in joint.lets)
         if len(stores) == 1 and single and (dtype := next(iter(stores))) not in (None, "f32"):
             return dtype or "f32", True
         return "f32", False
 
-    # ------------------------------------------------------------ expressions
+    def _product_text(self, joint: _Joint, dtype: str) -> str:
+        if joint.target != HALF:
+            codes, scale = self.codes_text(joint.operand)
+            weight = f"self.{joint.pack.name}"
+            return product_text(joint.target, codes, weight, scale, joint.pack.name, dtype)
+        name = self.operand_local(joint.operand)
+        product = f"({name} @ {self.weights_local(joint.pack)}.T)"
+        return product if dtype == "bf16" else f"{product}.float()"
+
+    # ------------------------------------------------------------ operands
+
+    def _kind(self, operand: str) -> str:
+        return "quantised" if operand in self.steps or operand in self.balances else "half"
+
+    def operand_local(self, operand: str) -> str:
+        """The local that holds an operand as its product takes it."""
+        if self._kind(operand) == "quantised":
+            return self.quantised_name(operand)
+        return free(f"{operand}_h", self.used)
+
+    def codes_text(self, point: str) -> tuple[str, str]:
+        """A point's codes and their scale, as a library product takes them."""
+        name, scale = self.quantised_name(point), self.steps[point]
+        if scale.kind == "static":
+            return name, f"self.{scale.name}"
+        return f"{name}.data", f"{name}.scale"
+
+    def operand_lines(self, found: Sequence[Ref]) -> list[Line]:
+        """Operands that are not there yet, under their names."""
+        out: list[Line] = []
+        for ref in found:
+            if ref.name in self.ready or ref.kind not in ("quantised", "half"):
+                continue
+            self.ready.add(ref.name)
+            out.append(self.quantised_point(ref))
+        return out
 
     def quantised_point(self, ref: Ref) -> Line:
-        """The point's codes where its weights meet them in a library product, else what is
-        left of it in float32."""
-        packs = [pack for pack in self.impl.packs if self._meets(ref.name, pack)]
-        if packs and all(self._library(pack) for pack in packs):
-            return self._point_let(ref, "codes", self.scales[ref.name])
+        """The point's codes where its weights meet them in a library product; else what is
+        left of it, in bfloat16 where the product is taken in that."""
+        name = self.operand_local(ref.name)
+        if ref.kind == "half":
+            original = next(r for r in refs(self.cut.body) if r.name == ref.name)
+            return self.named(name, _half(self.value(original)))
+        met = [
+            (use, pack)
+            for pack in self.impl.packs
+            for use in self._uses(pack)
+            if use.operand == ref.name
+        ]
+        targets = {self.target(use.op, pack, ref.name) for use, pack in met}
+        if targets == {HALF}:
+            return self.named(name, _half(self.operand(ref.name)))
+        if targets and targets.isdisjoint({None, HALF}):
+            return self.named(name, self.operand(ref.name, "codes"))
+        if targets != {None}:
+            raise Unsupported(f"`{ref.name}`, lowered in one product only,", ref.span)
         return super().quantised_point(ref)
 
-    def _meets(self, point: str, pack: Pack) -> bool:
-        uses = [use for stmt in self.cut.body for use in self._uses(stmt, pack)]
-        return any(operand == point for _, operand, _, _ in uses)
+    def half(self, pack: Pack) -> str:
+        """All of a pack in bfloat16."""
+        return f"self.{pack.name}" if pack.format == "bf16" else f"{self.whole(pack)}.bfloat16()"
+
+    def unpacked(self, pack: Pack) -> Raw:
+        if self.in_half(pack):
+            return self.split(pack, self.half(pack))
+        return super().unpacked(pack)
+
+    def in_half(self, pack: Pack) -> bool:
+        """Whether nothing but products in bfloat16 reads a pack."""
+        uses = [u for u in self._uses(pack) if self.target(u.op, pack, u.operand) == HALF]
+        return len(uses) == sum(ref.name in pack.slots for ref in refs(self.cut.body))
+
+    def names(self) -> dict[str, str]:
+        return super().names() | {f"{n}_h": free(f"{n}_h", self.used) for n in self.used}
+
+    # ------------------------------------------------------------ expressions
 
     def product(self, op: Op) -> Expr:
-        right = root_of(op.args[1])
-        point = self.scaled(op.args[0])
-        pack = self.packs.get(right.name) if isinstance(right, Ref) else None
-        if pack is None or not isinstance(right, Ref) or self._library(pack) is None or not point:
+        right, operand = self.weight(op), self.operand_name(op)
+        pack = self.packs.get(right.name) if right is not None else None
+        target = self.target(op.op, pack, operand)
+        if target is None:
             return super().product(op)
-        if op.op == "contract" or pack.transposed != (op.op == "matmul"):
-            raise Unsupported(
-                f"`pack {pack.name}`, not stored out_in for a library product,", op.span
-            )
         joint = next((j for j in self.joints if j.pack is pack), None)
         if joint is not None and joint.loop is not None:
             return Ref(self.products_name, "value", joint.loop, op.span)
+        if target == HALF:
+            return self._in_bf16(op, pack, operand)
+        assert pack is not None and operand is not None and right is not None
+        if op.op == "contract" or not pack.transposed:
+            message = f"`pack {pack.name}`, not stored out_in for a library product,"
+            raise Unsupported(message, op.span)
         if per(pack) != "tensor" and self.joint(pack):
             raise Unsupported(f"`pack {pack.name}`, per channel and used in parts,", op.span)
-        operand = Ref(point, "quantised", None, op.span)
+        left = Ref(operand, "quantised", None, op.span)
         kind = "codes_of" if self.joint(pack) else "held"
         weight = Ref(right.name if self.joint(pack) else pack.name, kind, right.index, right.span)
-        attrs = (("pack", pack.name), ("scale", self.scales[point].name), ("dtype", "f32"))
-        return Op("scaled_mm", (operand, weight), attrs, op.span)
+        codes, scale = self.codes_text(operand)
+        attrs = (
+            ("function", target),
+            ("codes", codes),
+            ("pack", pack.name),
+            ("scale", scale),
+            ("dtype", "f32"),
+        )
+        product = Op("codes_mm", (left, weight), attrs, op.span)
+        if len(op.args) == 2:
+            return product
+        return Op("add", (product, self.value(op.args[2])), (), op.span)
+
+    def _in_bf16(self, op: Op, pack: Pack | None, operand: str | None) -> Expr:
+        """torch's own product in bfloat16, read back as float32."""
+        plain = super().product(op)
+        assert isinstance(plain, Op)
+        args = [_half(arg) for arg in plain.args]
+        if operand is not None and (pack is not None or operand not in self.steps):
+            args[0] = Ref(operand, self._kind(operand), None, op.span)
+        if pack is not None and self.in_half(pack):
+            args[1] = plain.args[1]
+        written = replace(plain, args=tuple(args), attrs=(*plain.attrs, ("written", "bf16")))
+        return cast("f32", written)
 
     def before(self, stmts: Sequence[Line]) -> list[Line]:
-        out = super().before(stmts)
-        for ref in (r for s in stmts for r in _code_refs(s)):
+        found = [ref for stmt in stmts if not isinstance(stmt, Raw) for ref in refs([stmt])]
+        out = [*self.operand_lines(found), *super().before(stmts)]
+        for ref in found:
+            if ref.kind != "codes_of":
+                continue
             pack = self.packs[ref.name]
             key = f"codes {pack.name}"
             if key not in self.ready:
                 self.ready.add(key)
-                text = f"torch.split(self.{pack.name}, self.{pack.name}_rows)"
-                out.append(Raw((f"{', '.join(pack.slots)} = {text}",)))
+                out.append(self.split(pack, f"self.{pack.name}"))
         return out
 
     def rounded(self, let: Let, value: Expr) -> Expr:
         """Let a product write the dtype that its value is rounded to at once."""
         return _written(super().rounded(let, value))
 
-    def _product_text(self, pack: Pack, point: str, dtype: str) -> str:
-        scale = self.scales[point].name
-        return product_text(
-            self.quantised_name(point), f"self.{pack.name}", scale, pack.name, dtype
-        )
 
-
-def product_text(codes: str, weight: str, scale: str, pack: str, dtype: str) -> str:
+def product_text(function: str, codes: str, weight: str, scale: str, pack: str, dtype: str) -> str:
     """``numerics.scaled_mm(x_q, self.down, self.in_s, self.down_scale)``."""
     out = "" if dtype == "bf16" else f", out_dtype={DTYPES[dtype]}"
-    return f"numerics.scaled_mm({codes}, {weight}, self.{scale}, self.{pack}_scale{out})"
+    return f"numerics.{function}({codes}, {weight}, {scale}, self.{pack}_scale{out})"
+
+
+def _half(value: Expr) -> Expr:
+    """``value`` in bfloat16: a widening to float32 on the way changes nothing."""
+    while isinstance(value, Op) and value.op == "f32":
+        value = value.args[0]
+    return value if isinstance(value, Op) and value.op == "bf16" else cast("bf16", value)
 
 
 def _written(expr: Expr) -> Expr:
     """``product.bfloat16()`` is a product written in bfloat16; casts around stay."""
-    if isinstance(expr, Op) and expr.op in ("f32", "bf16", "fp16"):
-        inner = _written(expr.args[0])
-        if isinstance(inner, Op) and inner.op == "scaled_mm" and inner.attr("dtype") == "f32":
-            if expr.op == "f32":
-                return inner
-            return replace(inner, attrs=(*inner.attrs[:2], ("dtype", expr.op)))
-        return cast(expr.op, inner)
-    return expr
-
-
-def _code_refs(line: Line) -> list[Ref]:
-    if isinstance(line, Raw):
-        return []
-    return [
-        part
-        for stmt in statements([line])
-        for whole in exprs_of(stmt)
-        for part in parts(whole)
-        if isinstance(part, Ref) and part.kind == "codes_of"
-    ]
+    if not isinstance(expr, Op) or expr.op not in ("f32", "bf16", "fp16"):
+        return expr
+    inner = _written(expr.args[0])
+    if isinstance(inner, Op) and inner.op == "codes_mm" and inner.attr("dtype") == "f32":
+        if expr.op == "f32":
+            return inner
+        return replace(inner, attrs=(*inner.attrs[:-1], ("dtype", expr.op)))
+    if expr.op == "bf16" and isinstance(inner, Op) and inner.op == "f32":
+        product = inner.args[0]
+        if isinstance(product, Op) and product.attr("written") == "bf16":
+            return product
+    return cast(expr.op, inner)

@@ -18,13 +18,13 @@ MODULE_NAMES = frozenset(_MODULE_NAMES.split())
 
 _MEMBERS = """SPEC T_destination add_module apply bfloat16 buffers bytes call_super_init children
     compile cpu cuda double dump_patches eval extra_repr float forward get_buffer
-    get_extra_state get_parameter get_submodule half ipu kernel load_state_dict member modules mtia
+    get_extra_state get_parameter get_submodule half ipu keep_scale kernel load_state_dict member modules mtia
     named_buffers named_children named_modules named_parameters on pack parameters
     register_backward_hook register_buffer register_forward_hook register_forward_pre_hook
     register_full_backward_hook register_full_backward_pre_hook
     register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module
     register_parameter register_state_dict_post_hook register_state_dict_pre_hook
-    requires_grad_ run rung scale set_extra_state set_submodule share_memory state_dict to
+    requires_grad_ run rung set_extra_state set_submodule share_memory state_dict to
     to_empty train training type xpu zero_grad"""
 
 MEMBERS = frozenset(_MEMBERS.split())
@@ -64,10 +64,13 @@ def _impl(structure: Structure, impl: Impl) -> Iterator[Diagnostic]:
     held = [item for item in kept if item[1] not in packed]
     held += [("variant", axis.name, impl.origin.span) for axis in structure.variants]
     held += [("param", param.name, impl.origin.span) for param in structure.params]
+    held += [("param", param.name, param.span) for param in impl.params]
     own = {name for _, name, _ in held}
     made = [("pack", pack.name, pack.span) for pack in impl.packs]
     made += [("scale", scale.name, scale.span) for scale in impl.scales]
-    derived = {f"{pack.name}_{end}" for pack in impl.packs for end in ("scale", "rows")}
+    derived = {
+        f"{pack.name}_{end}" for pack in impl.packs for end in ("scale", "tensor_scale", "rows")
+    }
     for what, name, span in (*held, *made):
         if name in MEMBERS or name.startswith(("run_", "_")):
             yield _problem(what, name, span, f"the class of impl {impl.name}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from frtspec.codegen.arithmetic import Cut, Emulation, Line, cut_of
-from frtspec.codegen.exprsrc import Expressions, Lowering
+from frtspec.codegen import dimsrc
+from frtspec.codegen.arithmetic import Cut, Emulation, Line, cut_of, names_in
+from frtspec.codegen.exprsrc import Expressions, Lowering, constructor
 from frtspec.codegen.flowsrc import Body
-from frtspec.codegen.formats import CASTS, QUANTISED
+from frtspec.codegen.formats import CASTS, QUANTISED, format_of, quantize_call
 from frtspec.codegen.lowered import Lowered, product_text
 from frtspec.codegen.names import RESERVED, free
 from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, pyrepr
@@ -16,7 +17,7 @@ from frtspec.codegen.refsrc import Function, returned, shaped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
-from frtspec.dims import Shape
+from frtspec.dims import Poly, Shape
 from frtspec.ir.decl import Band, Impl, KernelArg, KernelCall, Rung, Structure
 from frtspec.ir.expr import Attr, Op, Ref
 from frtspec.ir.types import Tensor
@@ -30,6 +31,8 @@ class MemberExpressions(Expressions):
         match ref.kind:
             case "quantised":
                 return Py(self.names.get(f"{ref.name}_q", f"{ref.name}_q"))
+            case "half":
+                return Py(self.names.get(f"{ref.name}_h", f"{ref.name}_h"))
             case "scale" | "held" | "param":
                 return Py(f"self.{ref.name}", PRIMARY)
             case "kept" if ref.index is None:
@@ -45,16 +48,18 @@ class RungMethods:
     """Builds the methods that run an impl's rungs.
 
     ``runs``: the method of each rung, by the rung's identity, in the order of ladders.
+    ``asked``: dims that no argument shows and the impl is told, local name -> dim.
     """
 
     structure: Structure
     impl: Impl
     cut: Cut = field(init=False)
     runs: dict[int, str] = field(init=False, default_factory=dict)
+    asked: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cut = cut_of(self.structure, self.impl)
         self.types = value_types(self.structure)
+        self.cut = cut_of(self.structure, self.impl, self.types)
         for rung, band in self.rungs():
             self.runs[id(rung)] = self._method_name(rung, band)
 
@@ -109,7 +114,25 @@ class RungMethods:
         )
         text = body.lines(lines)
         results = [f"tuple({r})" if r in self.cut.repeated else body.name(r) for r in flow.results]
-        return self._function(name, doc, [*sizes.lines(), *returned(text, results)])
+        told = [f"{local} = self.{local}" for local in sizes.asked]
+        self.asked |= sizes.asked
+        absent = self._defaults(sizes)
+        lead = [*sizes.lines(), *told, *absent]
+        return self._function(name, doc, [*lead, *returned(text, results)])
+
+    def _defaults(self, sizes: Sizes) -> list[str]:
+        """What an input that is absent stands for."""
+        lines = []
+        for port in self.structure.inputs:
+            if port.default is None or port.name not in self.cut.sources or self.impl.seam:
+                continue
+            axes = [dimsrc.whole(axis, sizes).text for axis in port.shape if isinstance(axis, Poly)]
+            if len(axes) != len(port.shape):
+                raise Unsupported(f"a default for `{port.name}`, whose shape is not exact", port.span)
+            device = f"{self.cut.sources[0]}.device"
+            value = constructor(", ".join(axes), port.default, "torch.float32", device)
+            lines += [f"if {port.name} is None:", f"    {port.name} = {value}"]
+        return lines
 
     def _function(self, name: str, doc: str, body: Sequence[str]) -> Function:
         repeated = any(target in self.cut.repeated for target in self.cut.targets)
@@ -121,11 +144,19 @@ class RungMethods:
         returns = "Tensor" if len(self.cut.targets) == 1 and not repeated else many
         return Function(
             name=name,
-            parameters=("self", *(f"{source}: Tensor" for source in self.cut.sources)),
+            parameters=("self", *(self._parameter(source) for source in self.cut.sources)),
             returns=returns,
             doc=(f"{doc}: {self.shapes(self.cut.sources)} -> {self.shapes(self.cut.targets)}.",),
             body=tuple(body),
         )
+
+    def _parameter(self, source: str) -> str:
+        """``mask: Tensor | None = None`` where the structure's input may be absent."""
+        ports = {port.name: port for port in self.structure.inputs}
+        port = None if self.impl.seam else ports.get(source)
+        if port is None or not (port.optional or port.when is not None):
+            return f"{source}: Tensor"
+        return f"{source}: Tensor | None = None"
 
     def shapes(self, names: Sequence[str]) -> str:
         """``x [M, D], y [M, D]``"""
@@ -143,8 +174,10 @@ class RungMethods:
 
     def _sizes(self) -> Sizes:
         arguments = [Argument(n, _unfolded(self.shape(n)), False) for n in self.cut.sources]
-        used = frozenset({*self.cut.sources, *RESERVED})
-        return Sizes(arguments, used, self.impl.origin.span)
+        held = [*self.impl.packs, *self.impl.scales, *self.impl.params]
+        held += [*self.structure.slots, *self.structure.variants, *self.structure.params]
+        used = frozenset({*names_in(self.cut), *RESERVED, *(item.name for item in held)})
+        return Sizes(arguments, used, self.impl.origin.span, asks=True)
 
     def _counted(self, flow: Emulation, lines: Sequence[Line]) -> dict[str, str]:
         """How many turns an ``each`` takes: the length of a list that is there."""
@@ -197,9 +230,10 @@ class RungMethods:
                 value = Py(arg.name, ATOM)
         if arg.quantize is not None:
             format, scale = arg.quantize
-            if format not in QUANTISED:
+            form = QUANTISED.get(format)
+            if form is None or form.codes is None:
                 raise Unsupported(f"an argument in {format}", self.impl.origin.span)
-            value = call(f"numerics.{QUANTISED[format].codes}", value, f"self.{scale}")
+            value = call(f"numerics.{form.codes}", value, f"self.{scale}")
         if arg.cast is not None:
             value = value.method(CASTS[arg.cast])
         return f"{arg.keyword}={value}" if arg.keyword else value.text
@@ -220,25 +254,41 @@ def _unfolded(shape: Shape) -> Shape:
 def _lowerings(flow: Emulation) -> dict[str, Lowering]:
     """Ops that only an impl's arithmetic has, as calls of the runtime's numerics."""
 
-    def through_format(op: Op, args: list[Py]) -> Py:
-        form = QUANTISED[str(op.attr("format"))]
-        function = form.round_trip if op.op == "round_trip" else form.codes
-        return call(f"numerics.{function}", *args)
+    scales = {scale.name: scale for scale in flow.impl.scales}
+    deep = {s.name for s in flow.structure.slots if s.shape is not None and len(s.shape) > 2}
 
-    def scaled_mm(op: Op, args: list[Py]) -> Py:
-        scale, pack, dtype = (str(op.attr(key)) for key in ("scale", "pack", "dtype"))
-        return Py(product_text(args[0].text, args[1].text, scale, pack, dtype), PRIMARY)
+    def codes(op: Op, args: list[Py]) -> Py:
+        scale = scales[str(op.attr("scale"))]
+        form = format_of(scale)
+        if scale.kind == "static":
+            return call(f"numerics.{form.codes}", *args)
+        return quantize_call(form, args[0], scale.granularity, at_call=True)
+
+    def round_trip(op: Op, args: list[Py]) -> Py:
+        scale = scales[str(op.attr("scale"))]
+        form = format_of(scale)
+        if scale.kind == "static":
+            return call(f"numerics.{form.round_trip}", *args)
+        return call(f"numerics.{form.dequantize}", f"*{codes(op, args)}")
+
+    def codes_mm(op: Op, args: list[Py]) -> Py:
+        keys = ("function", "codes", "scale", "pack", "dtype")
+        function, left, scale, pack, dtype = (str(op.attr(key)) for key in keys)
+        return Py(product_text(function, left, args[1].text, scale, pack, dtype), PRIMARY)
 
     def transpose(op: Op, args: list[Py]) -> Py:
         pair = [int(str(axis)) for axis in _items(op.attr("pair", (-2, -1)))]
+        weight = op.args[0]
         if {*pair} == {-1, -2}:
-            return args[0].attr("T" if isinstance(op.args[0], Ref) else "mT")
+            held = isinstance(weight, Ref) and weight.kind in ("unpacked", "kept", "held", "codes_of")
+            flat = held and weight.name not in deep
+            return args[0].attr("T" if flat else "mT")
         return args[0].method("transpose", *map(str, pair))
 
     extra: dict[str, Lowering] = {
-        "round_trip": through_format,
-        "codes": through_format,
-        "scaled_mm": scaled_mm,
+        "round_trip": round_trip,
+        "codes": codes,
+        "codes_mm": codes_mm,
         "transpose": transpose,
     }
     if isinstance(flow, Lowered) and flow.lower.get("layer_norm") == "native_layer_norm":

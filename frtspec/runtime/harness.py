@@ -9,23 +9,21 @@ a case that holds here can still miss its threshold on a host.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from frtspec.dims import Axis, Shape, instance
-from frtspec.runtime import metrics, numerics
+from frtspec.runtime import baselines, metrics, numerics, selfcheck
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.reference import named
+from frtspec.runtime.selfcheck import decoded, shared
+from frtspec.runtime.synthetic import InnerCase, Synthetic, Value
 from frtspec.runtime.spec import Bound, RungSpec, StructureSpec
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-Value = Tensor | list[Tensor]
 
 
 @dataclass(frozen=True)
@@ -103,6 +101,60 @@ def run(
     return out
 
 
+def contract(
+    spec: StructureSpec,
+    cases: Sequence[Case],
+    *,
+    inner: Sequence[Mapping[str, InnerCase]] = ({},),
+    params: Mapping[str, float] | None = None,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    seed: int = 0,
+) -> list[Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares.
+
+    inner   how the structures in its slots are set, one choice each
+
+    Shapes and dtypes, finite numbers, inputs left as they were, and the storage of outputs
+    that are an input's.
+    """
+    out = []
+    for number, case in enumerate(cases):
+        for choice in inner:
+            generator = torch.Generator().manual_seed(seed + number)
+            given = Synthetic(spec, case.given, case.sizes, generator, torch.device(device))
+            known = {**spec.params, **(params or {})}
+            problems = selfcheck.problems(given, case.variants, known, choice, dtype)
+            verdict = "failed" if problems else "pass"
+            reason = "; ".join(problems) or "gives what it declares"
+            out.append(Result("the reference", "itself", case, verdict, reason))
+    return out
+
+
+def arms(
+    spec: StructureSpec,
+    case: Case,
+    *,
+    inner: Mapping[str, InnerCase] | None = None,
+    params: Mapping[str, float] | None = None,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    seed: int = 0,
+) -> dict[str, Callable[[], Any] | str]:
+    """What the structure is to be faster than, each ready to be timed, or why it is not.
+
+    An arm that can't be built here is a text: ``baseline_unavailable: …``.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    given = Synthetic(spec, case.given, case.sizes, generator, torch.device(device))
+    known = {**spec.params, **(params or {})}
+    calls = selfcheck.arguments(given, case.variants, known, inner or {}, dtype)
+    return {
+        name: baselines.arm(name, spec.reference, calls, torch.device(device))
+        for name in spec.latency_against
+    }
+
+
 def report(results: Sequence[Result], write: Callable[[str], Any] = print) -> int:
     """One line a result and a count of verdicts; 1 when some result did not hold, else 0."""
     for result in results:
@@ -135,7 +187,8 @@ class _Trial:
             return self._result(
                 "not_applicable", f"{facts.name} has no rung {self.rung} to run here"
             )
-        broken = [rule.text for rule in rung.envelope if not self._holds(rule.check)]
+        rules = [*(need.rule for need in self.impl.SPEC.needs), *rung.envelope]
+        broken = [rule.text for rule in rules if not self._holds(rule.check)]
         if broken:
             return self._result("not_applicable", f"outside the envelope: {', '.join(broken)}")
         return self._judge(rung, dtype or self._admitted())
@@ -152,19 +205,33 @@ class _Trial:
         return DTYPES[names[0]]
 
     def _judge(self, rung: RungSpec, dtype: torch.dtype) -> Result:
-        inputs = dict(self._values(self.spec.inputs, dtype, weights=False))
-        slots = dict(self._values(self.spec.slots, dtype, weights=True))
+        given = Synthetic(
+            self.spec, self.case.given, self.case.sizes, self.generator, self.device
+        )
+        wires = given.wires()
+        found = dict(given.values(self.spec.inputs, dtype, weights=False)) | wires
+        inputs = {name: found[name] for name in self.spec.inputs if name in found}
+        scales = {wire.scale: wires[wire.scale] for wire in self.spec.wires.values()}
+        slots = dict(given.values(self.spec.slots, dtype, weights=True))
         sizes = {name: self.case.sizes[dim] for name, dim in self.spec.sizes.items()}
-        calls: dict[str, Any] = {**inputs, **slots, **sizes, **self.case.variants, **self.params}
-        amax: dict[str, float] = {}
+        calls: dict[str, Any] = {
+            **{**inputs, **slots, **sizes, **scales},
+            **{**given.parts(dtype), **self.case.variants, **self.params},
+        }
+        amax: dict[str, Tensor] = {}
 
         def measure(point: str, value: Tensor) -> None:
-            amax[point] = max(amax.get(point, 0.0), float(value.detach().abs().max()))
+            found = value.detach().float().abs().reshape(-1, value.shape[-1]).amax(0)
+            amax[point] = torch.maximum(amax.get(point, found), found)
 
         reference = self.spec.reference(**calls, record=measure)
         impl = self._packed(slots, amax).on(rung)
         treated, pieces = self._treated(impl, rung, inputs, calls)
-        scores = _scores(self.spec.outputs, reference, treated)
+        scores = _scores(self.spec.outputs, decoded(self.spec, reference, scales),
+            decoded(self.spec, treated, scales))
+        unlike = [] if rung.kind == "emulate" else shared(self.spec, inputs, treated)
+        if unlike:
+            return self._result("failed", "; ".join(unlike))
         if scores.broken or (pieces is not None and pieces.broken):
             return self._result("failed", scores.broken or str(pieces and pieces.broken))
         missed = metrics.violations(scores.metrics, self.bounds)
@@ -174,8 +241,8 @@ class _Trial:
             missed += [f"seam: {text}" for text in metrics.violations(seam, gates)]
         verdict, reason = ("fail", "; ".join(missed)) if missed else ("pass", "every bound holds")
         named_ones = [b.metric for b in self.bounds if b.metric in scores.metrics]
-        found = {metric: scores.metrics[metric] for metric in named_ones}
-        return self._result(verdict, reason, found, seam)
+        shown = {metric: scores.metrics[metric] for metric in named_ones}
+        return self._result(verdict, reason, shown, seam)
 
     def _treated(
         self, impl: BoundImpl, rung: RungSpec, inputs: Mapping[str, Value], calls: dict[str, Any]
@@ -197,55 +264,18 @@ class _Trial:
         treated = self.spec.reference(**calls, **{f"{seam.name}_with": in_place})
         return treated, kept[0]
 
-    def _packed(self, slots: Mapping[str, Value], amax: Mapping[str, float]) -> BoundImpl:
+    def _packed(self, slots: Mapping[str, Value], amax: Mapping[str, Tensor]) -> BoundImpl:
         known: dict[str, Any] = {
             **self.params,
             **self.case.variants,
             **dict.fromkeys(self.spec.optional),
             **slots,
+            **{name: self.case.sizes[dim] for name, dim in self.impl.SPEC.sizes.items()},
         }
-        for name, (point, _) in self.impl.SPEC.scales.items():
-            known[name] = numerics.fp8_scale(amax[point]).to(self.device)
+        for name, scale in self.impl.SPEC.scales.items():
+            known[name] = numerics.calibrated(scale.kind, amax[scale.point]).to(self.device)
         wanted = inspect.signature(self.impl).parameters
         return self.impl(**{name: known[name] for name in wanted if name in known})
-
-    # ------------------------------------------------------------ random values
-
-    def _values(
-        self, names: Sequence[str], dtype: torch.dtype, *, weights: bool
-    ) -> Iterator[tuple[str, Value]]:
-        """Random tensors for what exists in this case; a repeated value is a list."""
-        for name in names:
-            if name in self.spec.optional and name not in self.case.given:
-                continue
-            shape = self.spec.shapes[name]
-            count = self._repeats(shape)
-            if count is None:
-                yield name, self._tensor(shape, dtype, weights)
-            else:
-                shapes = [instance(shape, position) for position in range(count)]
-                yield name, [self._tensor(each, dtype, weights) for each in shapes]
-
-    def _repeats(self, shape: Shape) -> int | None:
-        """How many tensors a repeated value has; None for one that is not repeated."""
-        for symbol in (s for axis in shape for s in axis.symbols()):
-            if symbol.endswith("]"):
-                return sum(
-                    key.startswith(f"{symbol.partition('[')[0]}[") for key in self.case.sizes
-                )
-        return None
-
-    def _tensor(self, shape: Shape, dtype: torch.dtype, weights: bool) -> Tensor:
-        sizes = [self._size(axis) for axis in shape]
-        value = torch.randn(sizes, generator=self.generator)
-        if weights and len(sizes) == 1:
-            value = 0.5 + 0.1 * value
-        elif weights:  # half a unit of gain: a trained block adds little to its residual
-            value = 0.5 * value * prod(sizes[:-1]) ** -0.5
-        return value.to(self.device, dtype)
-
-    def _size(self, axis: Axis) -> int:
-        return axis.alternatives[-1].value(self.case.sizes) if axis.alternatives else 1
 
     def _result(
         self,
@@ -274,5 +304,7 @@ def _on_rows(impl: BoundImpl, rung: RungSpec) -> Callable[..., Any]:
 
 def _scores(names: Sequence[str], reference: Any, treated: Any) -> metrics.Scores:
     values = metrics.Values()
-    values.add(named(names, reference), named(names, treated))
+    wanted = {n: v for n, v in named(names, reference).items() if v is not None}
+    found = {n: v for n, v in named(names, treated).items() if v is not None}
+    values.add(wanted, found)
     return values.scores()

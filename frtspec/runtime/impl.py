@@ -32,20 +32,24 @@ class BoundImpl(nn.Module):
         self.kernel: Any = None
 
     def pack(self, name: str, value: Quantized | Tensor | None) -> None:
-        """Keep a weight as ``self.<name>``; a quantised one with ``self.<name>_scale``.
+        """Keep a weight as ``self.<name>``; a quantised one with ``self.<name>_scale``, and
+        with ``self.<name>_tensor_scale`` where its format has two levels.
 
         The pack is contiguous and owns its memory. None keeps an absent weight absent.
         """
         if isinstance(value, Quantized):
             self._own(name, value.data)
             self._own(f"{name}_scale", value.scale)
+            if value.tensor_scale is not None:
+                self._own(f"{name}_tensor_scale", value.tensor_scale)
         elif value is None:
             self.register_buffer(name, None, persistent=False)
         else:
             self._own(name, value)
 
-    def scale(self, name: str, value: Tensor) -> None:
-        """Keep an activation scale as ``self.<name>``: float32, [1] or one per channel."""
+    def keep_scale(self, name: str, value: Tensor) -> None:
+        """Keep what an activation is scaled by as ``self.<name>``: float32, [1] or one per
+        channel."""
         self._own(name, value.float() if value.dim() else value.float().reshape(1))
 
     def _own(self, name: str, value: Tensor) -> None:

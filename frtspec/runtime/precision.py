@@ -10,6 +10,7 @@ import torch
 from frtspec.runtime.coverage import weight_paths
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.records import Calibration, SeatRecord
+from frtspec.runtime.spec import ScaleSpec
 
 FORMATS = {
     torch.float8_e4m3fn: "fp8_e4m3",
@@ -46,17 +47,42 @@ def _seat(
         return {"packs": {}, "points": points}
     impl = record.bound.impl
     packs = {name: _pack(impl, name) for name in packed(impl)}
-    formats = sorted({pack["dtype"] for pack in packs.values()})
-    for name, (point, granularity) in impl.SPEC.scales.items():
-        points[point] = {
-            "dtype": formats[0] if len(formats) == 1 else "+".join(formats),
-            "granularity": f"per {granularity}",
-            "scale": getattr(impl, name).reshape(-1).tolist(),
-            "method": calibration.method if calibration else "given",
-            "samples": calibration.samples if calibration else 0,
-            "percentile": calibration.percentile if calibration else None,
+    for name, scale in impl.SPEC.scales.items():
+        points[scale.point] = {
+            **points.get(scale.point, {}),
+            **_measured(scale, getattr(impl, name).reshape(-1).tolist(), calibration),
         }
+    for scale in impl.SPEC.at_call:
+        points[scale.point] = {**points.get(scale.point, {}), **_at_call(scale)}
     return {"packs": packs, "points": points}
+
+
+def _measured(
+    scale: ScaleSpec, values: list[float], calibration: Calibration | None
+) -> dict[str, Any]:
+    """What calibration fixed at a point: a scale, or the factors of its channels."""
+    found = {
+        "method": calibration.method if calibration else "given",
+        "samples": calibration.samples if calibration else 0,
+        "percentile": calibration.percentile if calibration else None,
+    }
+    if scale.kind == "balance":
+        return {"balance": values, **found}
+    return {
+        "dtype": scale.kind,
+        "granularity": f"per {scale.per}",
+        "scale": values,
+        **found,
+    }
+
+
+def _at_call(scale: ScaleSpec) -> dict[str, Any]:
+    return {
+        "dtype": scale.kind,
+        "granularity": f"per {scale.per}",
+        "scale": None,
+        "method": "at each call",
+    }
 
 
 def packed(impl: BoundImpl) -> list[str]:
@@ -66,11 +92,19 @@ def packed(impl: BoundImpl) -> list[str]:
 
 
 def _pack(impl: BoundImpl, name: str) -> dict[str, Any]:
+    """What a pack is stored in. Scales of groups and blocks are too many to tell: of NVFP4
+    there is the tensor's, of others none."""
     data, scale = getattr(impl, name), getattr(impl, f"{name}_scale")
+    guess = (
+        FORMATS.get(data.dtype, str(data.dtype)),
+        "tensor" if scale.numel() == 1 else "channel",
+    )
+    dtype, per = impl.SPEC.packs.get(name, guess)
+    told = scale if per in ("tensor", "channel") else getattr(impl, f"{name}_tensor_scale", None)
     return {
-        "dtype": FORMATS.get(data.dtype, str(data.dtype)),
-        "granularity": "per tensor" if scale.numel() == 1 else "per channel",
-        "scale": scale.reshape(-1).tolist(),
+        "dtype": dtype,
+        "granularity": f"per {per}",
+        "scale": None if told is None else told.reshape(-1).tolist(),
         "shape": list(data.shape),
     }
 

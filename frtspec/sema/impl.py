@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TypeVar
 
 from frtspec.diag.source import SourceFile
+from frtspec.dims import divides
 from frtspec.ir import decl as ir
-from frtspec.ir import expr as irx
 from frtspec.ir import words
-from frtspec.ir.walk import ops, parts
-from frtspec.sema.common import granularity, named_once, one_of, only_one, origin, status, version
+from frtspec.sema.bands import check_bands
+from frtspec.sema.common import named_once, one_of, only_one, origin, status, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.packs import Packs
 from frtspec.sema.rungs import Rungs
+from frtspec.sema.scales import Scales
 from frtspec.sema.scope import Scope, Symbol, declare
 from frtspec.sema.sizes import Sizes
 from frtspec.sema.target import Target
@@ -22,7 +25,9 @@ from frtspec.syntax import ast
 T = TypeVar("T")
 
 DTYPES = ("f32", "bf16", "fp16")
-SCALE, NUMERICS, SERVES, NO_RUNG, UNUSED = "FRT0402", "FRT0403", "FRT0409", "FRT0406", "FRT0407"
+NUMERICS, NO_RUNG, UNUSED, SERVES, PARAM = "FRT0403", "FRT0406", "FRT0407", "FRT0409", "FRT0414"
+
+_KINDS = {ast.PackDecl: "pack", ast.ScaleDecl: "scale", ast.ParamDecl: "param"}
 
 
 def build_impl(source: SourceFile, node: ast.ImplDecl, target: Target, context: Context) -> ir.Impl:
@@ -43,17 +48,23 @@ class _Builder:
 
     def build(self) -> ir.Impl:
         for member in self.node.members:
-            if isinstance(member, ast.PackDecl | ast.ScaleDecl):
-                kind = "pack" if isinstance(member, ast.PackDecl) else "scale"
+            if isinstance(member, ast.PackDecl | ast.ScaleDecl | ast.ParamDecl):
+                kind = _KINDS[type(member)]
                 declare(self.context, self.scope, kind, member.name, Symbol(kind, member.name.span))
         structure = self.target.structure
         sizes = Sizes(self.context, structure.dims, dict(structure.indexed_dims))
-        packs = Packs(self.context, self.target, sizes).build(self.members(ast.PackDecl))
-        scales = [self.scale(m) for m in self.members(ast.ScaleDecl)]
-        found = tuple(s for s in scales if s is not None)
+        params = self.params()
+        packing = Packs(self.context, self.target)
+        packs = packing.build(self.members(ast.PackDecl))
+        by_slot = None if packs is None else {slot: p for p in packs for slot in p.slots}
+        scaling = Scales(self.context, self.target, by_slot, {p.name: p for p in params})
+        scales = scaling.build(self.members(ast.ScaleDecl))
+        scaling.check_balances(scales, packing.balances)
         rungs = Rungs(self.context, self.target, sizes, self.scope)
         ladder = rungs.ladder(self.members(ast.RungDecl))
-        bands = tuple(rungs.band(m) for m in self.members(ast.BandDecl))
+        banded = [(m, rungs.band(m)) for m in self.members(ast.BandDecl)]
+        bands = tuple(band for _, band in banded)
+        check_bands(self.context, self.members(ast.RungDecl), banded)
         if not ladder and not bands and "rung" not in self.context.dropped:
             self.context.error(
                 NO_RUNG,
@@ -61,6 +72,8 @@ class _Builder:
                 self.node.name.span,
                 help="add one; `rung emulate` needs nothing more",
             )
+        for param in params:
+            self.context.unused("param", param.name, param.span, "no scale reads it")
         if packs is not None:
             every = [*ladder, *(r for band in bands for r in band.rungs)]
             self.unused(every)
@@ -73,7 +86,7 @@ class _Builder:
             doc=self.node.doc.text if self.node.doc else "",
             status=status(self.context, self.members(ast.StatusDecl)),
             packs=packs or (),
-            scales=found,
+            scales=scales,
             numerics=self.numerics(),
             admits=self.admits(),
             only=self.only(),
@@ -81,60 +94,43 @@ class _Builder:
             bands=bands,
             origin=origin(self.source, self.node.span),
             evidence=tuple(m.text.text for m in self.members(ast.EvidenceDecl)),
+            params=params,
+            needs=tuple(self.needs(sizes, packing, scaling, scales)),
         )
 
-    # ------------------------------------------------------------ scales
+    # ------------------------------------------------------------ params and needs
 
-    def scale(self, node: ast.ScaleDecl) -> ir.Scale | None:
-        call = node.value
-        if isinstance(call, ast.ErrorNode):
-            return None
-        if not isinstance(call, ast.Call) or not call.args:
-            self.context.error(
-                SCALE,
-                f"scale `{node.name.id}` does not say what it scales",
-                call.span,
-                help="write static(point), or dynamic(point, per row)",
-            )
-            return None
-        kind = one_of(self.context, "kind of scale", call.func, words.SCALES)
-        point = call.args[0].value
-        rest = [a.value for a in call.args[1:]]
-        if (
-            not isinstance(point, ast.Name)
-            or len(rest) > 1
-            or (rest and not isinstance(rest[0], ast.Granularity))
-        ):
-            message = f"`{call.func.id}` takes a point and a granularity"
-            self.context.error(SCALE, message, call.span, help="write static(x, per tensor)")
-            return None
-        grain = self.granularity(rest[0] if rest else None)
-        known = [p.name for p in self.target.points]
-        if point.id not in known:
-            self.context.unknown("point", point, known)
-            return None
-        if kind is None or grain is None:
-            return None
-        if not self.enters_product(point.id):
-            self.context.error(
-                SCALE,
-                f"`{point.id}` enters no product: nothing is scaled by `{node.name.id}`",
-                point.span,
-                help="a scale belongs to an operand of @, linear or contract",
-            )
-        return ir.Scale(node.name.id, kind, point.id, grain, node.span)
+    def params(self) -> tuple[ir.ImplParam, ...]:
+        """Numbers that a scheme's route may set; each is read by some scale."""
+        found = []
+        for node in self.members(ast.ParamDecl):
+            default = Decimal(1)  # within every limit, where the spec's own was reported
+            if isinstance(node.default, ast.Number):
+                default = node.default.value
+            elif not isinstance(node.default, ast.ErrorNode):
+                message = f"param `{node.name.id}` of an impl has a number as its default"
+                span = node.span if node.default is None else node.default.span
+                self.context.error(PARAM, message, span, help=f"write param {node.name.id} = 0.5")
+            found.append(ir.ImplParam(node.name.id, default, node.span))
+        return tuple(found)
 
-    def granularity(self, node: object) -> tuple[str, int | None] | None:
-        if not isinstance(node, ast.Granularity):
-            return ("tensor", None)
-        return granularity(self.context, node, words.SCALE_GRANULARITIES, SCALE)
-
-    def enters_product(self, point: str) -> bool:
-        """Whether a value is an operand of a product, cast or not."""
-        names = {point, self.target.aliases().get(point, point)}
-        products = [op for op in ops(self.target.body) if op.op in ("matmul", "linear", "contract")]
-        operands = [part for op in products for arg in op.args for part in parts(arg)]
-        return any(isinstance(p, irx.Ref) and p.name in names for p in operands)
+    def needs(
+        self, sizes: Sizes, packs: Packs, scaling: Scales, scales: Sequence[ir.Scale]
+    ) -> list[ir.Need]:
+        """Rules on dims: those that the spec states, and those that groups bring along."""
+        stated = [r for m in self.members(ast.RequireDecl) for r in sizes.rules(m.rules)]
+        found = [ir.Need(rule, None) for rule in stated] + packs.needs
+        for scale in scales:
+            size = scale.granularity[1]
+            if size is None:
+                continue
+            why = f"scale {scale.name} per {scale.granularity[0]} {size}"
+            sides = [axis for axis in scaling.contracted(scale.point) if axis.alternatives]
+            found += [ir.Need(divides(size, side.alternatives[0]), why) for side in sides]
+        once: dict[str, ir.Need] = {}
+        for need in found:
+            once.setdefault(need.rule.text, need)
+        return list(once.values())
 
     # ------------------------------------------------------------ numerics and what is served
 
@@ -154,8 +150,9 @@ class _Builder:
                 self.context.error(NUMERICS, f"`{word}` {how}", role.span)
                 continue
             if value is not None:
-                if value.id not in self.target.values:
-                    self.context.unknown("value", value, self.target.values)
+                known = (*self.target.handed_in, *self.target.values)
+                if value.id not in known:
+                    self.context.unknown("value", value, dict.fromkeys(known))
                 repeated, stores[value.id] = value.id in stores, kind
             elif word == "acc":
                 repeated, acc = acc is not None, kind

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frtspec.diag.source import Span
-from frtspec.dims import DimError
+from frtspec.dims import DimError, divides
 from frtspec.ir import decl as ir
 from frtspec.ir import expr as irx
 from frtspec.ir import words
@@ -16,23 +16,36 @@ from frtspec.ir.types import OpError, Tensor, Unknown, ValueType
 from frtspec.ir.walk import parts
 from frtspec.sema.common import granularity, one_of
 from frtspec.sema.context import Context
-from frtspec.sema.sizes import Sizes
+from frtspec.sema.scales import fitting
 from frtspec.sema.target import Target
 from frtspec.sema.typing import summed
 from frtspec.syntax import ast
 
-PACK = "FRT0401"
-HOW = "a pack is built from slots by .T, cat(…), cat(each i => …) and quantize(…, format, per …)"
+PACK, LAYOUT = "FRT0401", "FRT0411"
+HOW = (
+    "a pack is built from slots by .T, cat(…), cat(each i => …), bf16(…), fp16(…) and "
+    "quantize(…, format, per …)"
+)
+
+
+_NO_VALUE = (ast.Granularity, ast.OverDim, ast.EachExpr)
+_TILES = ("fp8_e4m3", "block")
+"""What is cut along both sides of a matrix; every other size cuts rows."""
 
 
 @dataclass
 class Packs:
-    """Builds the packs of one impl."""
+    """Builds the packs of one impl.
+
+    ``balances``: pack -> the scale that it is balanced by, as written. ``needs``: rules on
+    dims that the packs' granularities bring along.
+    """
 
     context: Context
     target: Target
-    sizes: Sizes
     packed: dict[str, ast.Name] = field(default_factory=dict)
+    balances: dict[str, ast.Name] = field(default_factory=dict)
+    needs: list[ir.Need] = field(default_factory=list)
 
     def build(self, nodes: Sequence[ast.PackDecl]) -> tuple[ir.Pack, ...] | None:
         """Every pack; None when one of them was reported."""
@@ -40,12 +53,10 @@ class Packs:
         return None if None in built else tuple(b for b in built if b is not None)
 
     def pack(self, node: ast.PackDecl) -> ir.Pack | None:
-        value, format, grain = node.value, None, None
-        if isinstance(value, ast.Call) and value.func.id == "quantize":
-            opened = self.quantize(value)
-            if opened is None:
-                return None
-            value, format, grain = opened
+        opened = self.opened(node)
+        if opened is None:
+            return None
+        value, format, grain = opened
         expr = self.expr(value, None)
         if isinstance(expr, irx.Invalid):
             return None
@@ -58,10 +69,9 @@ class Packs:
         except (OpError, DimError) as error:
             self.bad(str(error), node.value.span)
             return None
-        if format is not None and isinstance(type_, Tensor) and len(type_.shape) != 2:
-            self.bad(f"`quantize` packs a matrix, not {type_}", node.value.span)
-            return None
         if format is not None and grain is not None:
+            if not self.quantisable(node, type_, format, grain, flips == {True}):
+                return None
             attrs: tuple[tuple[str, irx.Attr], ...] = (
                 ("format", format),
                 ("granularity", (grain[0], str(grain[1] or ""))),
@@ -69,14 +79,96 @@ class Packs:
             expr = irx.Op("quantize", (expr,), attrs, node.value.span)
         slots = [p.name for p in parts(expr) if isinstance(p, irx.Ref)]
         index = None if node.index is None else node.index.id
+        by = self.balances.get(node.name.id)
         return ir.Pack(
-            node.name.id, expr, format, grain, tuple(slots), index, flips == {True}, node.span
+            node.name.id,
+            expr,
+            format,
+            grain,
+            tuple(slots),
+            index,
+            flips == {True},
+            node.span,
+            None if by is None else by.id,
         )
+
+    def opened(
+        self, node: ast.PackDecl
+    ) -> tuple[ast.Expr, str | None, ir.Granularity | None] | None:
+        """A pack without its format around it, and without what balances it."""
+        value = node.value
+        match value:
+            case ast.Call(func=ast.Name(id="quantize")):
+                found = self.quantize(value)
+                if found is None:
+                    return None
+                inner, format, grain = found
+                match inner:
+                    case ast.Call(func=ast.Name(id="balance"), args=(first, second)):
+                        return self.balanced(node, inner, first, second, format, grain)
+                return inner, format, grain
+            case ast.Call(func=ast.Name(id=format), args=(ast.Arg(value=inner, name=None),)) if (
+                format in words.PLAIN_FORMATS and not isinstance(inner, _NO_VALUE)
+            ):
+                return inner, format, None
+            case _:
+                return value, None, None
+
+    def balanced(
+        self,
+        node: ast.PackDecl,
+        call: ast.Call,
+        first: ast.Arg,
+        second: ast.Arg,
+        format: str,
+        grain: ir.Granularity,
+    ) -> tuple[ast.Expr, str, ir.Granularity] | None:
+        """``balance(w.T, in_b)``: the weight, each channel multiplied by its factor."""
+        if not isinstance(second.value, ast.Name) or isinstance(first.value, _NO_VALUE):
+            self.bad("`balance` takes a weight and a scale here", call.span)
+            return None
+        self.balances[node.name.id] = second.value
+        self.context.use("scale", second.value.id)
+        return first.value, format, grain
+
+    def quantisable(
+        self,
+        node: ast.PackDecl,
+        type_: ValueType,
+        format: str,
+        grain: ir.Granularity,
+        transposed: bool,
+    ) -> bool:
+        """Whether a pack can be in codes; notes what its sizes have to be."""
+        span = node.value.span
+        if isinstance(type_, Tensor) and len(type_.shape) not in (2, 3):
+            self.bad(f"`quantize` packs a matrix or a stack of them, not {type_}", span)
+            return False
+        if not fitting(self.context, "a pack", format, grain, words.PACK_GRANULARITIES, span):
+            return False
+        balanced = node.name.id in self.balances
+        if (grain[0] != "tensor" or balanced) and not transposed:
+            said = "balance acts" if balanced else f"codes are scaled per {grain[0]}"
+            self.context.error(
+                LAYOUT,
+                f"{said} along rows [out, in], and this pack is [in, out]",
+                span,
+                help="transpose its weights: w.T",
+            )
+            return False
+        if grain[1] is not None and isinstance(type_, Tensor):
+            sides = type_.shape[-2:] if (format, grain[0]) == _TILES else type_.shape[-1:]
+            why = f"pack {node.name.id} per {grain[0]} {grain[1]}"
+            for side in sides:
+                size = side.alternatives[0] if side.alternatives else None
+                if size is not None:
+                    self.needs.append(ir.Need(divides(grain[1], size), why))
+        return True
 
     def bad(self, message: str, span: Span, help: str = HOW) -> None:
         self.context.error(PACK, message, span, help=help)
 
-    def quantize(self, call: ast.Call) -> tuple[ast.Expr, str, tuple[str, int | None]] | None:
+    def quantize(self, call: ast.Call) -> tuple[ast.Expr, str, ir.Granularity] | None:
         """The operand, format and granularity of ``quantize(E, fp8_e4m3, per tensor)``."""
         plain = [a.value for a in call.args if a.name is None]
         if len(plain) != 3 or len(call.args) != 3:
@@ -86,9 +178,12 @@ class Packs:
         if not isinstance(format, ast.Name) or not isinstance(grain, ast.Granularity):
             self.bad("`quantize` takes a weight, a format and a granularity", call.span)
             return None
+        if format.id in words.PLAIN_FORMATS:
+            self.bad(f"`{format.id}` has no codes", format.span, f"write {format.id}(…)")
+            return None
         kind = one_of(self.context, "format", format, words.FORMATS)
         per = granularity(self.context, grain, words.GRANULARITIES, PACK)
-        if kind is None or per is None or isinstance(value, ast.Granularity | ast.OverDim):
+        if kind is None or per is None or isinstance(value, _NO_VALUE):
             return None
         return value, kind, per
 
@@ -181,6 +276,12 @@ class Packs:
                 if total is None:
                     raise OpError("shape", f"the sizes of `each {index}` cannot be added up")
                 return total
+            case irx.Op(op="transpose", args=(inner,)):
+                found = self.type_of(inner)
+                if not isinstance(found, Tensor) or len(found.shape) < 2:
+                    return found
+                *stack, rows, columns = found.shape
+                return Tensor((*stack, columns, rows), found.dtype)
             case irx.Op(op=op, args=args, attrs=attrs):
                 types = tuple(self.type_of(arg) for arg in args)
                 if any(isinstance(t, Unknown) for t in types):

@@ -161,6 +161,67 @@ CODES = (
         "Name fewer values, or leave the line out.",
     ),
     code(
+        "0410",
+        "impls",
+        "format that can't be had so",
+        "Each format has granularities of its own: INT4 is packed by group, NVFP4 in blocks of "
+        "16, and a scale that calibration fixes is one for the whole tensor.",
+        swap(_IMPL, "fp8_e4m3, per tensor", "fp8_e4m3, per group 128"),
+        "Take a granularity that the help names.",
+    ),
+    code(
+        "0411",
+        "impls",
+        "pack whose rows are no outputs",
+        "Scales by channel, group and block, and factors of balance, belong to rows of codes "
+        "[out, in]. A slot is [in, out] until it is transposed.",
+        swap(
+            _IMPL.replace("per tensor", "per channel"),
+            "quantize(w.T, fp8_e4m3, per channel)",
+            "quantize(w, fp8_e4m3, per channel)",
+        ),
+        "Transpose the weights of the pack: w.T.",
+    ),
+    code(
+        "0412",
+        "impls",
+        "balance that does not balance",
+        "What balance takes from the channels of an activation goes into every weight that the "
+        "activation meets, and its factors leave room around 1.",
+        swap(
+            _IMPL.replace("quantize(w.T,", "quantize(balance(w.T, in_b),").replace(
+                "  rung emulate", "  scale in_b   = balance(x_in, 0.5, 0.25, 4)\n  rung emulate"
+            ),
+            "balance(w.T, in_b)",
+            "w.T",
+        ),
+        "Pack the weight by quantize(balance(w.T, in_b), …).",
+    ),
+    code(
+        "0413",
+        "impls",
+        "scale without a format",
+        "A scaled point takes the format of the packed weights that it meets. Where they have "
+        "none, or several, the scale names it.",
+        swap(_IMPL, "quantize(w.T, fp8_e4m3, per tensor)", "bf16(w.T)"),
+        "Say the format: static(x, fp8_e4m3), dynamic(x, int8, per row).",
+    ),
+    code(
+        "0414",
+        "impls",
+        "param of an impl that is no number",
+        "A param of an impl has a number as its default, which a scheme's route may replace.",
+        swap(
+            _IMPL.replace("quantize(w.T,", "quantize(balance(w.T, in_b),").replace(
+                "  rung emulate",
+                "  param alpha = 0.5\n  scale in_b   = balance(x_in, alpha, 0.25, 4)\n  rung emulate",
+            ),
+            "param alpha = 0.5",
+            "param alpha",
+        ),
+        "Write param alpha = 0.5.",
+    ),
+    code(
         "0501",
         "schemes",
         "route to a form that no impl offers",

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import between, dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, ScaleSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -37,8 +37,11 @@ class DecoderFfnFp8Static(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="8d5c106fdb531be68443c1e3ae2a3d7b77c260b3189653882019e1c825818b22",
-        contract_digest="1ef22cb60416fa39f55d53d50ab81d84b9aa95501fb8a3f055d78cf6650e625d",
-        scales={"in_s": ("x_after_norm", "tensor"), "hid_s": ("act_after_mul", "tensor")},
+        contract_digest="6d45071ced0eab0fa683c633a8a50ce84b0ce22d7ef5eaf0ab46f3f947f907b7",
+        scales={
+            "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
+            "hid_s": ScaleSpec("act_after_mul", "fp8_e4m3", "tensor"),
+        },
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
@@ -58,12 +61,13 @@ class DecoderFfnFp8Static(BoundImpl):
             RungSpec("torch", run="run_torch", envelope=(divides(16, D), divides(16, F))),
             RungSpec("emulate", run="run_emulate"),
         ),
+        packs={"gate_up": ("fp8_e4m3", "tensor"), "down": ("fp8_e4m3", "tensor")},
     )
 
     gate_up: Tensor  # fp8_e4m3 [2*F, D]: rows of w_gate, then of w_up
-    gate_up_scale: Tensor  # float32, [1]
+    gate_up_scale: Tensor  # float32, one scale
     down: Tensor  # fp8_e4m3 [D, F]: w_down
-    down_scale: Tensor  # float32, [1]
+    down_scale: Tensor  # float32, one scale
     in_s: Tensor  # float32, of x_after_norm
     hid_s: Tensor  # float32, of act_after_mul
 
@@ -83,8 +87,8 @@ class DecoderFfnFp8Static(BoundImpl):
         self.pack("gate_up", numerics.quantize_fp8(torch.cat([w_gate.T, w_up.T]), per="tensor"))
         self.gate_up_rows = [w_gate.shape[1], w_up.shape[1]]
         self.pack("down", numerics.quantize_fp8(w_down.T, per="tensor"))
-        self.scale("in_s", in_s)
-        self.scale("hid_s", hid_s)
+        self.keep_scale("in_s", in_s)
+        self.keep_scale("hid_s", hid_s)
 
     def run_hub(self, x_after_norm: Tensor) -> Tensor:
         """One kernel call: x_after_norm [M, D] -> o [M, D]."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from frtspec.dims import between, dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, ScaleSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -32,8 +32,8 @@ class LinearProjFp8Static(BoundImpl):
         seam=None,
         version=1,
         source_digest="c8557c7feea00a641449e0f518c78786c86f13d78c5b32f4b6e60f825f5134f3",
-        contract_digest="17d1314624714b2a1e68c8e910cc30b0e02b8c89600e78272e2e0073ac8cd8b7",
-        scales={"in_s": ("x_in", "tensor")},
+        contract_digest="b924e644b17c726326a241c0b4add77935029c8d1aebef386b2940c55bee3efe",
+        scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={"epilogue": ("none",)},
         rungs=(
@@ -53,10 +53,11 @@ class LinearProjFp8Static(BoundImpl):
             RungSpec("torch", run="run_torch", envelope=(divides(16, K), divides(16, N))),
             RungSpec("emulate", run="run_emulate"),
         ),
+        packs={"weight": ("fp8_e4m3", "tensor")},
     )
 
     weight: Tensor  # fp8_e4m3 [N, K]: w
-    weight_scale: Tensor  # float32, [1]
+    weight_scale: Tensor  # float32, one scale
     b: Tensor  # [N], or None where it is absent
     in_s: Tensor  # float32, of x_in
 
@@ -68,7 +69,7 @@ class LinearProjFp8Static(BoundImpl):
         self.bias = bias
         self.pack("weight", numerics.quantize_fp8(w.T, per="tensor"))
         self.pack("b", b)
-        self.scale("in_s", in_s)
+        self.keep_scale("in_s", in_s)
 
     def run_hub(self, x: Tensor) -> Tensor:
         """One kernel call: x [M, K] -> y [M, N]."""

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, ScaleSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -34,18 +34,19 @@ class QkvPackFp8Static(BoundImpl):
         seam=None,
         version=1,
         source_digest="b228394d6c78866717c3411fec70ad0a2eea233248e46eb42b525cd1a0a9f3af",
-        contract_digest="739239f96464592ecef77004558e9ec26e71ba00dea1f5a63178db5b98db15c5",
-        scales={"in_s": ("x_in", "tensor")},
+        contract_digest="9c77d6b79b11fc7ec6c8b255660a32e6fb3acc47dc656d2971d151141e2dcaaf",
+        scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
             RungSpec("torch", run="run_torch", envelope=(divides(16, K), divides(16, sum_N))),
             RungSpec("emulate", run="run_emulate"),
         ),
+        packs={"weight": ("fp8_e4m3", "tensor")},
     )
 
     weight: Tensor  # fp8_e4m3 [sum(N), K]: rows of each w
-    weight_scale: Tensor  # float32, [1]
+    weight_scale: Tensor  # float32, one scale
     b: Tensor | None  # [N[i]], one after the other, or None where it is absent
     in_s: Tensor  # float32, of x_in
 
@@ -61,7 +62,7 @@ class QkvPackFp8Static(BoundImpl):
         self.weight_rows = [each.shape[1] for each in w]
         self.pack("b", None if b is None else torch.cat(list(b)))
         self.b_rows = [] if b is None else [len(each) for each in b]
-        self.scale("in_s", in_s)
+        self.keep_scale("in_s", in_s)
 
     def run_torch(self, x: Tensor) -> tuple[Tensor, ...]:
         """Library ops of torch: x [M, K] -> y[i] [M, N[i]]."""

@@ -42,6 +42,6 @@ impl fp8_rows for proj version 1 {
       envelope { K % 16 == 0 }
       call gemv (quantize(x_in, fp8_e4m3, in_s), weight, in_s, weight.scale)
     }
+    rung emulate
   } otherwise host
-  rung emulate
 }

@@ -6,8 +6,7 @@ FP8 for few rows, in a kernel of our own.
     packs    weight  fp8_e4m3 [N, K]: w, one scale a row
     scales   in_s from x_in
     numbers  float32, written in bf16
-    rungs    emulate
-    band     M in 1..=8: local frt-gemv@v1
+    band     M in 1..=8: local frt-gemv@v1, emulate
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, RungSpec, check_abi, numerics
+from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, RungSpec, ScaleSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -33,10 +32,10 @@ class ProjFp8Rows(BoundImpl):
         version=1,
         source_digest="...",
         contract_digest="...",
-        scales={"in_s": ("x_in", "tensor")},
+        scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16",)},
         only={"bias": ("none",)},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(),
         bands=(
             BandSpec(
                 "M",
@@ -51,27 +50,22 @@ class ProjFp8Rows(BoundImpl):
                         entries=("gemv",),
                         envelope=(divides(16, K),),
                     ),
+                    RungSpec("emulate", run="run_emulate"),
                 ),
             ),
         ),
+        packs={"weight": ("fp8_e4m3", "channel")},
     )
 
     weight: Tensor  # fp8_e4m3 [N, K]: w
-    weight_scale: Tensor  # float32, one a row
+    weight_scale: Tensor  # float32, one scale a row
     in_s: Tensor  # float32, of x_in
 
     def __init__(self, *, w: Tensor, in_s: Tensor) -> None:
         """Pack once. Weights are in_out, scales are float32."""
         super().__init__()
         self.pack("weight", numerics.quantize_fp8(w.T, per="channel"))
-        self.scale("in_s", in_s)
-
-    def run_emulate(self, x: Tensor) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x [M, K] -> y [M, N]."""
-        x_in_q = numerics.fp8_round_trip(x, self.in_s)
-        w = numerics.dequantize(self.weight, self.weight_scale)
-        a = x_in_q @ w.T
-        return a.bfloat16()
+        self.keep_scale("in_s", in_s)
 
     def run_local(self, x: Tensor) -> Tensor:
         """One kernel call: x [M, K] -> y [M, N]."""
@@ -79,3 +73,10 @@ class ProjFp8Rows(BoundImpl):
             numerics.to_fp8(x, self.in_s), self.weight, self.in_s, self.weight_scale
         )
         return out
+
+    def run_emulate(self, x: Tensor) -> Tensor:
+        """The same arithmetic in plain torch, on any device: x [M, K] -> y [M, N]."""
+        x_in_q = numerics.fp8_round_trip(x, self.in_s)
+        w = numerics.dequantize(self.weight, self.weight_scale)
+        a = x_in_q @ w.T
+        return a.bfloat16()

@@ -45,10 +45,11 @@ class ProjInt8Weights(BoundImpl):
             ),
             RungSpec("emulate", run="run_emulate"),
         ),
+        packs={"w8": ("int8", "channel")},
     )
 
     w8: Tensor  # int8 [N, K]: w
-    w8_scale: Tensor  # float32, one a row
+    w8_scale: Tensor  # float32, one scale a row
     b: Tensor  # [N], or None where it is absent
 
     def __init__(self, *, w: Tensor, b: Tensor | None = None, bias: str) -> None:

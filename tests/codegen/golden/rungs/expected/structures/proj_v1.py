@@ -109,7 +109,5 @@ SPEC = StructureSpec(
     seams=SEAMS,
     boundary_gate=(),
     latency_against=(),
-    qualify=(),
-    requires=(),
     reference=reference,
 )

@@ -1,0 +1,25 @@
+frt 1
+
+impl w8a16_static for decoder_ffn.mlp version 1 {
+  """INT8 weights, one scale an output channel; activations stay in bfloat16.
+
+  The torch rung holds the codes only and reads them back at each call: it saves memory, not
+  time.
+  """
+  status draft
+
+  pack gate_up = quantize(cat(w_gate.T, w_up.T), int8, per channel)
+  pack down    = quantize(w_down.T, int8, per channel)
+  numerics {
+    acc f32,
+    store x_after_norm bf16,
+    store g bf16,
+    store u bf16,
+    store act_after_mul bf16,
+    out bf16
+  }
+  admits x_after_norm { bf16, fp16, f32 }
+
+  rung torch { lower matmul to bf16_mm }
+  rung emulate
+}

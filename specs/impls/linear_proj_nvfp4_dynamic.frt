@@ -1,0 +1,14 @@
+frt 1
+
+impl nvfp4_dynamic for linear_proj version 1 {
+  """NVFP4 on both sides; the input gets the scales of its blocks at each call."""
+  status draft
+
+  pack  weight = quantize(w.T, nvfp4, per block 16)
+  scale in_s   = dynamic(x_in, per block 16)
+  numerics { acc f32, out bf16 }
+  admits x_in { bf16, fp16, f32 }
+
+  rung torch { lower matmul to bf16_mm }
+  rung emulate
+}

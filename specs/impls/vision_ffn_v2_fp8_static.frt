@@ -1,0 +1,22 @@
+frt 1
+
+impl fp8_static version 1 for vision_ffn.mlp version 2 {
+  """Static per-tensor FP8 (E4M3).
+
+  Both products are of codes; biases are added and the gelu is taken in between.
+  """
+  status draft
+
+  pack  fc1   = quantize(w_fc1.T, fp8_e4m3, per tensor)
+  pack  fc2   = quantize(w_fc2.T, fp8_e4m3, per tensor)
+  scale in_s  = static(x_after_norm)
+  scale hid_s = static(hidden_after_act)
+  numerics { acc f32, store a bf16, out bf16 }
+  admits x_after_norm { bf16, fp16, f32 }
+
+  rung torch {
+    envelope { D % 16 == 0, F % 16 == 0 }
+    lower matmul to scaled_mm
+  }
+  rung emulate
+}

@@ -1,0 +1,25 @@
+frt 1
+
+impl nvfp4_balance version 1 for vision_ffn.mlp version 3 {
+  """NVFP4 on both sides of both products, balanced by channel before either is quantised.
+
+  Activations get the scales of their blocks at each call.
+  """
+  status draft
+
+  param alpha = 0.5
+  param clamp_low = 0.25
+  param clamp_high = 4
+
+  pack  fc1   = quantize(balance(w_fc1.T, in_b), nvfp4, per block 16)
+  pack  fc2   = quantize(balance(w_fc2.T, hid_b), nvfp4, per block 16)
+  scale in_b  = balance(x_after_norm, alpha, clamp_low, clamp_high)
+  scale hid_b = balance(hidden_after_act, alpha, clamp_low, clamp_high)
+  scale in_s  = dynamic(x_after_norm, per block 16)
+  scale hid_s = dynamic(hidden_after_act, per block 16)
+  numerics { acc f32, store a bf16, out bf16 }
+  admits x_after_norm { bf16, fp16, f32 }
+
+  rung torch { lower matmul to bf16_mm }
+  rung emulate
+}

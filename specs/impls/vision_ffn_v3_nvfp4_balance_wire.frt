@@ -1,0 +1,24 @@
+frt 1
+
+impl nvfp4_balance_wire version 1 for vision_ffn.mlp version 3 {
+  """`nvfp4_balance` for a kernel that hands codes from the first product to the second.
+
+  The first product writes the gelu in NVFP4 at once, so nothing can balance the second.
+  """
+  status draft
+
+  param alpha = 0.5
+  param clamp_low = 0.25
+  param clamp_high = 4
+
+  pack  fc1   = quantize(balance(w_fc1.T, in_b), nvfp4, per block 16)
+  pack  fc2   = quantize(w_fc2.T, nvfp4, per block 16)
+  scale in_b  = balance(x_after_norm, alpha, clamp_low, clamp_high)
+  scale in_s  = dynamic(x_after_norm, per block 16)
+  scale hid_s = dynamic(hidden_after_act, per block 16)
+  numerics { acc f32, out bf16 }
+  admits x_after_norm { bf16, fp16, f32 }
+
+  rung torch { lower matmul to bf16_mm }
+  rung emulate
+}
