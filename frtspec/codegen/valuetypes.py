@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from frtspec.codegen.exprsrc import transformed
 from frtspec.ir.decl import Structure
@@ -19,6 +20,25 @@ from frtspec.sema.typing import infer
 
 def value_types(structure: Structure) -> Mapping[str, ValueType]:
     """The type of every value, as its last definition gives it."""
+    return _value_types(_Same(structure))
+
+
+class _Same:
+    """A structure as a key by identity: its impls ask for the types of the same one."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+
+    def __hash__(self) -> int:
+        return id(self.structure)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.structure is self.structure
+
+
+@lru_cache(maxsize=64)
+def _value_types(same: _Same) -> Mapping[str, ValueType]:
+    structure = same.structure
     types: dict[str, ValueType] = {}
     open_axes = replace(structure, reference=tuple(map(_unsettled, structure.reference)))
     for combo in combos(structure):

@@ -68,6 +68,8 @@ class _Run:
     auto: AutoTable | None = None
     right_bindings: dict[str, Binding] = field(default_factory=dict)
     unsupported: list[Diagnostic] = field(default_factory=list)
+    torn: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Declarations with parts that could not be read, by identity: the words of those."""
 
     def __post_init__(self) -> None:
         lost: set[str] = set()
@@ -75,6 +77,9 @@ class _Run:
             top = [d for d in file.decls if isinstance(d, ast.ErrorNode)]
             lost |= words_of(source, top)
             self.unsupported += unsupported(file)
+            for decl in file.decls if error_nodes(file.decls) else ():
+                if error_nodes([decl]):
+                    self.torn[id(decl)] = words_of(source, [decl])
         self.lost = frozenset(lost)
 
     # ------------------------------------------------------------ shared steps
@@ -85,14 +90,14 @@ class _Run:
                 if isinstance(decl, kind):
                     yield source, decl
 
-    def context(self, source: SourceFile, node: ast.Decl, what: str) -> Context:
-        return Context(what, self.lost | words_of(source, [node]))
+    def context(self, node: ast.Decl, what: str) -> Context:
+        return Context(what, self.lost | self.torn.get(id(node), frozenset()))
 
     def close(self, context: Context, node: ast.Decl) -> bool:
         """Keep what was found; whether the declaration is right and fully consumed."""
         found = context.finish()
         self.found += found
-        broken = bool(error_nodes([node]))
+        broken = id(node) in self.torn
         missing = any(_within(d.span, node.span) for d in self.unsupported)
         return not (has_errors(found) or broken or missing)
 
@@ -119,7 +124,7 @@ class _Run:
     def structures_and_pipelines(self) -> None:
         forms = self.forms_named()
         for source, node, opened in inner_first(list(self.each(ast.StructureDecl)), self.found):
-            context = self.context(source, node, f"structure {node.name.id}")
+            context = self.context(node, f"structure {node.name.id}")
             context.dropped |= opened
             named = forms.get(node.name.id, ())
             structure = build_structure(source, node, context, self.built, named)
@@ -127,7 +132,7 @@ class _Run:
             key = ("structure", structure.name, structure.version)
             new = self.claim(context, key, node.name, what)
             right = self.close(context, node)
-            lost = self.lost | words_of(source, [node])
+            lost = self.lost | self.torn.get(id(node), frozenset())
             if new:
                 named = {m.name.id for m in node.members if isinstance(m, ast.SeamDecl)}
                 seams_lost = named != {s.name for s in structure.seams}
@@ -135,7 +140,7 @@ class _Run:
                 by_version[structure.version] = Built(structure, lost, seams_lost, right)
         for source, node in self.each(ast.PipelineDecl):
             assert isinstance(node, ast.PipelineDecl)
-            context = self.context(source, node, f"pipeline {node.name.id}")
+            context = self.context(node, f"pipeline {node.name.id}")
             pipeline = build_pipeline(source, node, self.built, context)
             key = ("pipeline", pipeline.name, pipeline.version)
             what = f"pipeline {pipeline.name} version {pipeline.version}"
@@ -158,7 +163,7 @@ class _Run:
     def impls(self) -> None:
         for source, node in self.each(ast.ImplDecl):
             assert isinstance(node, ast.ImplDecl)
-            context = self.context(source, node, f"impl {node.name.id}")
+            context = self.context(node, f"impl {node.name.id}")
             target = resolve(context, node.target, self.built)
             if target is None:
                 self.close(context, node)
@@ -176,14 +181,14 @@ class _Run:
         names = [n.name.id for _, n in self.each(ast.SchemeDecl) if isinstance(n, ast.SchemeDecl)]
         for source, node in self.each(ast.SchemeDecl):
             assert isinstance(node, ast.SchemeDecl)
-            context = self.context(source, node, f"scheme {node.name.id}")
+            context = self.context(node, f"scheme {node.name.id}")
             scheme = builder.build(source, node, context)
             new = self.claim(context, ("scheme", scheme.name), node.name, f"scheme {scheme.name}")
             if self.close(context, node) and new and self.routes_right(scheme):
                 self.right_schemes[scheme.name] = scheme
         for source, node in self.each(ast.AutoDecl):
             assert isinstance(node, ast.AutoDecl)
-            context = self.context(source, node, "auto")
+            context = self.context(node, "auto")
             table = build_auto(source, node, names, context)
             new = self.claim(context, ("auto",), ast.Name("auto", node.span), "`auto`")
             if self.close(context, node) and new:
@@ -193,7 +198,7 @@ class _Run:
         builder = Bindings(self.built, self.pipelines)
         for source, node in self.each(ast.BindingDecl):
             assert isinstance(node, ast.BindingDecl)
-            context = self.context(source, node, f"binding {node.name.id}")
+            context = self.context(node, f"binding {node.name.id}")
             binding = builder.build(source, node, context)
             what = f"binding {binding.name}"
             new = self.claim(context, ("binding", binding.name), node.name, what)
