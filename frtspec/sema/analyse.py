@@ -126,8 +126,8 @@ class _Run:
         for source, node, opened in inner_first(list(self.each(ast.StructureDecl)), self.found):
             context = self.context(node, f"structure {node.name.id}")
             context.dropped |= opened
-            named = forms.get(node.name.id, ())
-            structure = build_structure(source, node, context, self.built, named)
+            impls = forms.get(node.name.id, ())
+            structure = build_structure(source, node, context, self.built, impls)
             what = f"structure {structure.name} version {structure.version}"
             key = ("structure", structure.name, structure.version)
             new = self.claim(context, key, node.name, what)
@@ -138,14 +138,14 @@ class _Run:
                 seams_lost = named != {s.name for s in structure.seams}
                 by_version = self.built.setdefault(structure.name, {})
                 by_version[structure.version] = Built(structure, lost, seams_lost, right)
-        for source, node in self.each(ast.PipelineDecl):
-            assert isinstance(node, ast.PipelineDecl)
-            context = self.context(node, f"pipeline {node.name.id}")
-            pipeline = build_pipeline(source, node, self.built, context)
+        for source, stages in self.each(ast.PipelineDecl):
+            assert isinstance(stages, ast.PipelineDecl)
+            context = self.context(stages, f"pipeline {stages.name.id}")
+            pipeline = build_pipeline(source, stages, self.built, context)
             key = ("pipeline", pipeline.name, pipeline.version)
             what = f"pipeline {pipeline.name} version {pipeline.version}"
-            new = self.claim(context, key, node.name, what)
-            right = self.close(context, node) and all(map(self.is_right, pipeline.embeds))
+            new = self.claim(context, key, stages.name, what)
+            right = self.close(context, stages) and all(map(self.is_right, pipeline.embeds))
             if new:
                 self.pipelines.setdefault(pipeline.name, {})[pipeline.version] = pipeline
             if new and right:
