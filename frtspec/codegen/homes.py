@@ -11,10 +11,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from frtspec.codegen.manifest import Manifest, SpecEntry
-from frtspec.codegen.names import camel, structure_module
-from frtspec.ir.decl import AutoTable, Binding, Impl, Origin, Program, Route, Scheme, Structure
+from frtspec.codegen.names import camel, pipeline_module, structure_module
+from frtspec.ir.decl import (
+    AutoTable,
+    Binding,
+    Impl,
+    Origin,
+    Pipeline,
+    Program,
+    Route,
+    Scheme,
+    Structure,
+)
 
-Declaration = Structure | Impl | Scheme | Binding | AutoTable
+Module = Structure | Pipeline | Impl | Scheme
+"""What has a module of its own that others import."""
+
+Declaration = Structure | Pipeline | Impl | Scheme | Binding | AutoTable
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,8 @@ def spec_key(decl: Declaration) -> str:
     match decl:
         case Structure(name=name, version=version):
             return f"structure {name} v{version}"
+        case Pipeline(name=name, version=version):
+            return f"pipeline {name} v{version}"
         case Impl(name=name, version=version, structure=(of, of_version), seam=seam):
             target = f"{of}.{seam}" if seam else of
             return f"impl {name} v{version} of {target} v{of_version}"
@@ -64,11 +79,13 @@ class Homes:
     def impl_class(self, impl: Impl) -> str:
         return camel(self.impl_module(impl))
 
-    def module(self, decl: Structure | Impl | Scheme) -> str:
+    def module(self, decl: Module) -> str:
         """The module below the package: ``structures.decoder_ffn_v1``."""
         match decl:
             case Structure():
                 return f"structures.{structure_module(decl)}"
+            case Pipeline():
+                return f"pipelines.{pipeline_module(decl)}"
             case Impl():
                 return f"impls.{self.impl_module(decl)}"
             case Scheme(name=name):
@@ -93,13 +110,13 @@ class Homes:
             case _:
                 return True
 
-    def home(self, decl: Structure | Impl | Scheme) -> str:
+    def home(self, decl: Module) -> str:
         """The package that holds a declaration's module."""
         if self.external is not None and self.shared(decl):
             return self.external.package
         return self.package
 
-    def path(self, decl: Structure | Impl | Scheme) -> str:
+    def path(self, decl: Module) -> str:
         """The whole module: ``flashrt_gen.impls.decoder_ffn_fp8_static``."""
         return f"{self.home(decl)}.{self.module(decl)}"
 
@@ -112,7 +129,7 @@ class Homes:
         """The row of a declaration in the manifest."""
         origin: Origin = decl.origin
         module = None
-        if isinstance(decl, Structure | Impl | Scheme) and not self.shared(decl):
+        if isinstance(decl, Structure | Pipeline | Impl | Scheme) and not self.shared(decl):
             module = self.module(decl)
         return SpecEntry(origin.path, origin.source_digest, origin.contract_digest, module)
 

@@ -6,7 +6,7 @@ import builtins
 import keyword
 from collections.abc import Collection
 
-from frtspec.ir.decl import Structure
+from frtspec.ir.decl import Pipeline, Structure
 
 DTYPES = {
     "f32": "torch.float32",
@@ -53,3 +53,8 @@ def camel(*parts: str) -> str:
 def structure_module(structure: Structure) -> str:
     """``decoder_ffn_v1``."""
     return f"{structure.name}_v{structure.version}"
+
+
+def pipeline_module(pipeline: Pipeline) -> str:
+    """``vla_tick_pipeline_v2``."""
+    return f"{pipeline.name}_v{pipeline.version}"

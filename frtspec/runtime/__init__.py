@@ -54,6 +54,7 @@ from frtspec.runtime.spec import (
     numbers_of,
 )
 from frtspec.runtime.swap import detach
+from frtspec.runtime.trace_spec import PipelineSpec
 
 __all__ = [
     "RUNTIME_ABI",
@@ -131,7 +132,9 @@ def check_abi(abi: int, module: str) -> None:
         )
 
 
-def require_digest(spec: StructureSpec | ImplSpec | SchemeSpec, contract_digest: str) -> None:
+def require_digest(
+    spec: StructureSpec | ImplSpec | SchemeSpec | PipelineSpec, contract_digest: str
+) -> None:
     """Whether an imported declaration is still the one that generated code was made for.
 
     Raises Refusal ``host.digest`` when its contract is another one.

@@ -14,13 +14,61 @@ from typing import Any
 
 import torch
 
+from frtspec.runtime import host as hosts
 from frtspec.runtime import trace_values
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.trace_checks import CHECKS, Case, Violation
-from frtspec.runtime.trace_record import Form, Record, Trace
-from frtspec.runtime.trace_spec import PipelineSpec, Stage, StageUse
+from frtspec.runtime.trace_gates import Parity, Win, net_win, parity
+from frtspec.runtime.trace_record import Form, Record, SkippedStep, StageRun, Trace
+from frtspec.runtime.trace_spec import (
+    At,
+    Coverage,
+    Flow,
+    Loop,
+    ParityGate,
+    PipelineSpec,
+    PipelineUse,
+    Rule,
+    Segment,
+    Stage,
+    StageUse,
+    WinGate,
+)
+
+__all__ = [
+    "At",
+    "Coverage",
+    "Flow",
+    "Form",
+    "Loop",
+    "Parity",
+    "ParityGate",
+    "PipelineSpec",
+    "PipelineUse",
+    "Record",
+    "Report",
+    "Rule",
+    "Segment",
+    "SkippedStep",
+    "Stage",
+    "StageCall",
+    "StageRun",
+    "StageUse",
+    "Trace",
+    "Values",
+    "Violation",
+    "Win",
+    "WinGate",
+    "attached",
+    "check",
+    "modules",
+    "net_win",
+    "parity",
+    "run",
+]
 
 StageCall = Callable[[MutableMapping[str, Any]], None]
+Values = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -147,7 +195,7 @@ class StageValues(MutableMapping[str, Any]):
 def run(
     pipeline: PipelineSpec,
     stages: Mapping[str, StageCall],
-    values: Mapping[str, Any],
+    values: Values,
     *,
     steps: Mapping[str, int] | None = None,
     before_step: Callable[[str, int, MutableMapping[str, Any]], None] | None = None,
@@ -160,7 +208,8 @@ def run(
     pipeline     as generated
     stages       stage -> function of the stage's values; it writes in place, or puts a new
                  value in by its name
-    values       what windows, buffers and state regions hold before the run; see ``Trace``
+    values       what windows, buffers and state regions hold before the run, see ``Trace``; or
+                 a function that makes them, called before each run
     steps        loop -> number of steps, where the pipeline leaves it to the binding
     before_step  what the caller does before each step of a loop (``loop, step, values``),
                  such as writing the next timestep into its window
@@ -170,26 +219,31 @@ def run(
 
     The values that the caller handed in are left as the last run left them.
     Raises Refusal ``trace.name`` and ``trace.steps`` as ``Trace`` does, ``trace.access``
-    when a stage touches what it does not declare.
+    when a stage touches what it does not declare, ``trace.restore`` when a value has
+    changed so much that its content can't be put back for the second run.
     """
     bound: Sequence[str | StageUse] = uses if uses is not None else list(stages)
-    live: dict[str, Any] = dict(values)
-    kept = {name: trace_values.kept(name, value) for name, value in live.items()}
     protect = {use.name for use in uses or () if use.protect is not None}
-    first = _Runner(pipeline, stages, live, protect, forms or {}, before_step)
-    record = first.run(Trace(pipeline, live, steps=steps, bound=bound))
+
+    def once(live: dict[str, Any]) -> Record:
+        runner = _Runner(pipeline, stages, live, protect, forms or {}, before_step)
+        return runner.run(Trace(pipeline, live, steps=steps, bound=bound))
+
+    given = dict(values() if callable(values) else values)
+    kept = {name: trace_values.kept(name, value) for name, value in given.items()}
+    record = once(dict(given))
     if not twice:
         return check(record)
-    live = dict(values)
+    if callable(values):
+        return check(record, once(dict(values())))
     for name, content in kept.items():
-        if not trace_values.restore(name, live[name], content):
-            live[name] = _rebuilt(content)
-    second = _Runner(pipeline, stages, live, protect, forms or {}, before_step)
-    return check(record, second.run(Trace(pipeline, live, steps=steps, bound=bound)))
-
-
-def _rebuilt(content: list[Any]) -> Any:
-    return content[0] if len(content) == 1 else content
+        if not trace_values.restore(name, given[name], content):
+            raise Refusal(
+                "trace.restore",
+                f"{name} has other shapes than before the run: its content can't be put back",
+                fix="hand in a function that makes the values, not the values",
+            )
+    return check(record, once(dict(given)))
 
 
 @dataclass
@@ -242,3 +296,47 @@ def _truth(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return bool(value.all())
     return bool(value)
+
+
+# ---------------------------------------------------------------- on a host
+
+
+def modules(use: PipelineUse, model: Any) -> dict[str, torch.nn.Module]:
+    """Stage -> its module on this model, for the stages that lie at one.
+
+    Raises Refusal ``trace.imported`` when the binding was never verified, ``host.path``
+    when a stage or a value of one lies at a module that is not there.
+    """
+    reason = use.imported or use.pipeline.imported
+    if reason is not None:
+        raise Refusal(
+            "trace.imported",
+            f"{use.pipeline.key} on {use.binding} was imported and not verified: {reason}",
+            fix="verify it, then say `status draft` in its spec and generate again",
+        )
+    found: dict[str, torch.nn.Module] = {}
+    for stage in use.stages(model):
+        if stage.path is not None:
+            found[stage.name] = hosts.submodule(model, stage.path)
+        for at in (stage.flows or {}).values():
+            if at.place is not None:
+                hosts.submodule(model, at.place.path)
+    return found
+
+
+def attached(
+    use: PipelineUse,
+    model: Any,
+    values: Mapping[str, Any],
+    *,
+    steps: Mapping[str, int] | None = None,
+) -> Trace:
+    """A trace of the pipeline of a live model, with the stages and steps of its binding.
+
+    steps  loop -> number of steps, instead of what the host's config says
+
+    Raises what ``modules`` and ``Trace`` raise.
+    """
+    modules(use, model)
+    counts = {**use.steps(model), **(steps or {})}
+    return Trace(use.pipeline, values, steps=counts, bound=use.stages(model))

@@ -93,7 +93,7 @@ class Coverages:
         seats: Sequence[ast.SeatsDecl],
     ) -> None:
         """What a segment of each class has to say, and may not say."""
-        made = [*covers, *seats]
+        made: list[ast.CoversDecl | ast.SeatsDecl] = [*covers, *seats]
         if kind in WITHOUT and made:
             message = f"a segment that is {kind} is made of no structures"
             help = "leave them out, or class the segment as structure"

@@ -95,7 +95,7 @@ def _has_source(
 
 
 def _is_flow(pipeline: ir.Pipeline, name: str) -> bool:
-    return any(value.name == name for value in (*pipeline.windows, *pipeline.buffers))
+    return any(value.name == name for value in pipeline.flows)
 
 
 def _optional_write(stage: ir.Stage, name: str) -> bool:

@@ -103,7 +103,7 @@ class Rules:
         return tuple(out.values())
 
     def parity(self, node: ast.PipelineGateDecl) -> ir.PipelineGate:
-        flows = [v.name for v in (*self.pipeline.windows, *self.pipeline.buffers)]
+        flows = [value.name for value in self.pipeline.flows]
         for name in node.on:
             if name.id not in flows:
                 self.context.unknown("window or buffer", name, flows)
@@ -271,7 +271,7 @@ def _fixed(pipeline: ir.Pipeline, subjects: Sequence[str]) -> Fault:
 
 
 def _static(pipeline: ir.Pipeline, subjects: Sequence[str]) -> Fault:
-    modes = {value.name: value.mode for value in (*pipeline.windows, *pipeline.buffers)}
+    modes = {value.name: value.mode for value in pipeline.flows}
     for name in subjects:
         if modes[name] not in ("static", "swap", "staged"):
             return (

@@ -13,6 +13,7 @@ from frtspec.sema.common import named_once, one_of, only_one, status, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.hostexpr import HostExprs
 from frtspec.sema.pipeline_coverage import Coverages
+from frtspec.sema.places import Places
 from frtspec.sema.sizes import whole
 from frtspec.syntax import ast
 
@@ -172,20 +173,28 @@ class _Use:
             eager_seam=texts.get(True),
             capture=capture,
             capture_text=None if text is None else text.value,
-            policy=self.word(node, ast.PolicyDecl, "policy", pipewords.POLICIES),
-            protect=self.word(node, ast.ProtectDecl, "protect", pipewords.PROTECTIONS),
+            policy=self.word(
+                [m for m in node.members if isinstance(m, ast.PolicyDecl)],
+                "policy",
+                pipewords.POLICIES,
+            ),
+            protect=self.word(
+                [m for m in node.members if isinstance(m, ast.ProtectDecl)],
+                "protect",
+                pipewords.PROTECTIONS,
+            ),
             values=self.values(node, declared),
             span=node.name.span,
         )
 
     def word(
-        self, node: ast.StageUse, kind: type[T], what: str, table: Mapping[str, str]
+        self,
+        nodes: Sequence[ast.PolicyDecl | ast.ProtectDecl],
+        what: str,
+        table: Mapping[str, str],
     ) -> str | None:
-        nodes = [m for m in node.members if isinstance(m, kind)]
-        only_one(self.context, nodes, what)  # type: ignore[arg-type]
-        if not nodes:
-            return None
-        return one_of(self.context, what, nodes[0].name, table)  # type: ignore[attr-defined]
+        only_one(self.context, nodes, what)
+        return one_of(self.context, what, nodes[0].name, table) if nodes else None
 
     def capture(self, node: ast.CaptureDecl, declared: ir.Stage) -> str | None:
         mode = one_of(self.context, "capture", node.mode, pipewords.BOUND_CAPTURES)
@@ -210,19 +219,18 @@ class _Use:
             "buffer": [b.name for b in self.pipeline.buffers],
             "state": [s.name for s in self.pipeline.states],
         }
+        places = Places(self.context, self.world.host)
         out = []
         for item in nodes:
             known = [name for name in tables[item.kind] if declared.access(name)]
             if item.name.id not in known:
                 self.context.unknown(f"{item.kind} of stage {declared.name}", item.name, known)
                 continue
-            if item.place is not None and item.place.path is not None:
-                self.world.host.path(item.place.path)
             if item.text is not None:
                 where = f"place of {item.kind} `{item.name.id}`"
                 self.unverified(where, item.text.span, "name the module it enters or leaves")
             text = None if item.text is None else item.text.value
-            place = None if item.place is None else _place(item.place)
+            place = None if item.place is None else places.of(item.place)
             out.append(ir.ValuePlace(item.kind, item.name.id, place, text, item.name.span))
         return tuple(out)
 
@@ -295,7 +303,3 @@ class _Use:
                 help="name every bound stage in one, or give no cadence: the pipeline's hold",
             )
         return tuple(out)
-
-
-def _place(node: ast.Place) -> ir.PlaceRef:
-    return ir.PlaceRef(node.kind, node.path, None if node.arg is None else node.arg.id, node.span)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from frtspec.diag.source import Span
 from frtspec.ir.decl.common import Origin, Status
 from frtspec.ir.decl.structure import MetricBound
 from frtspec.syntax import ast
+
+if TYPE_CHECKING:
+    from frtspec.ir.decl.binding import PlaceRef
 
 # ---------------------------------------------------------------- declarations
 
@@ -149,6 +153,10 @@ class Pipeline:
     origin: Origin
     evidence: tuple[str, ...] = ()
 
+    @property
+    def flows(self) -> tuple[Window | Buffer, ...]:
+        return (*self.windows, *self.buffers)
+
     def stage(self, name: str) -> Stage | None:
         return next((s for s in self.stages if s.name == name), None)
 
@@ -174,7 +182,7 @@ class ValuePlace:
 
     kind: str
     name: str
-    place: object | None
+    place: PlaceRef | None
     text: str | None
     span: Span
 
