@@ -89,9 +89,34 @@ class Tree:
 
     # ------------------------------------------------------------ troubles
 
+    @cached_property
+    def adapters(self) -> tuple[str, ...]:
+        """Modules that put something around another one, such as LoRA on a Linear."""
+        return tuple(
+            path
+            for path, module in self.modules.items()
+            if "base_layer" in module._modules
+            or {"original_module", "modules_to_save"} <= module._modules.keys()
+        )
+
+    @cached_property
+    def twice(self) -> Mapping[str, tuple[str, ...]]:
+        """Module -> the other places that hold it."""
+        found: dict[str, list[str]] = {}
+        for path, first in self.shared.items():
+            found.setdefault(first, []).append(path)
+        return {first: tuple(paths) for first, paths in found.items()}
+
     def trouble(self, path: str) -> Trouble | None:
         """Why the module at ``path`` itself can't be read or replaced."""
         module = self.modules[path]
+        for outer in self.adapters:
+            if path == outer or path.startswith(f"{outer}."):
+                what = f"{outer} is wrapped by an adapter ({describe_owner(self.modules[outer])})"
+                return Trouble("adapter", what)
+        others = self.twice.get(path)
+        if others and next(module.parameters(), None) is not None:
+            return Trouble("shared", f"one module serves at {path} and {', '.join(others)}")
         if any(getattr(module, name, None) for name in _HOOKS):
             return Trouble(
                 "hooked", f"it carries hooks ({_hook_names(module)}), which a seat skips"
