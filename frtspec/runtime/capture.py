@@ -172,7 +172,7 @@ class CaptureRecorder(Recorder):
             missing = [
                 f"{port} ({place_text(place)})"
                 for port, (_, place) in self.ports.items()
-                if port not in held.ports
+                if port not in held.ports and port not in self.seat.structure.optional
             ]
             if missing:
                 return Refusal(
@@ -195,8 +195,8 @@ class CaptureRecorder(Recorder):
             returned = tuple(held.returned[path] for path in self.modules)
             found.append(
                 SeatCapture(
-                    {port: held.ports[port] for port in self.ports if port in inputs},
-                    {port: held.ports[port] for port in self.ports if port not in inputs},
+                    {port: held.ports[port] for port in held.ports if port in inputs},
+                    {port: held.ports[port] for port in held.ports if port not in inputs},
                     given,
                     returned if self.seat.siblings is not None else returned[0],
                 )

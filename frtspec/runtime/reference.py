@@ -15,6 +15,7 @@ from torch import Tensor
 from frtspec.runtime import host
 from frtspec.runtime.calls import first_tensor
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.products import Products
 from frtspec.runtime.spec import Seat
 
 if TYPE_CHECKING:
@@ -106,18 +107,21 @@ class SeatReference:
         structure = self.seat.structure
         if self.seam is None:
             theirs = capture.outputs or self._returned(capture, structure.outputs)
-            yield from _pairs(theirs, self.full(capture), self._has_matrix(self.slots))
+            with Products() as products:
+                mine = self.full(capture)
+            yield from _pairs(theirs, mine, products.seen)
             return
         theirs = self._returned(capture, self.seam.targets)
-        mine = named(self.seam.targets, self.cut(*self.seat_inputs(capture)))
-        yield from _pairs(theirs, mine, self._has_matrix(self.seam.slots))
+        with Products() as products:
+            mine = named(self.seam.targets, self.cut(*self.seat_inputs(capture)))
+        yield from _pairs(theirs, mine, products.seen)
         if self.has_boundary:
             seen: Named = {}
-            mine = self.full(capture, _returning(theirs), record=seen.__setitem__)
-            contracted = self._has_matrix([s for s in self.slots if s not in self.seam.slots])
+            with Products() as products:
+                mine = self.full(capture, _returning(theirs), record=seen.__setitem__)
             theirs = dict(zip(self.seam.sources, self.seat_inputs(capture), strict=True))
-            yield from _pairs(theirs, seen, contracted)
-            yield from _pairs(capture.outputs, mine, contracted)
+            yield from _pairs(theirs, seen, products.seen)
+            yield from _pairs(capture.outputs, mine, products.seen)
 
     # ------------------------------------------------------------ against an impl
 
@@ -173,9 +177,6 @@ class SeatReference:
         value = self.slots.get(slot, ())
         items = [value] if isinstance(value, Tensor) else list(value)
         return [item for item in items if item.dim() == 2]
-
-    def _has_matrix(self, slots: Sequence[str] | Mapping[str, Any]) -> bool:
-        return any(self._matrices(name) for name in slots)
 
 
 def _sizes(seat: Seat, slots: Mapping[str, host.SlotValue]) -> dict[str, int]:

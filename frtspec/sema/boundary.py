@@ -94,8 +94,9 @@ class Boundaries:
                 message = f"`{name.id}` is an output: it is the output of a module"
                 self.context.error(BOUNDARY, message, place.span, help="write `output of …`")
             found[port.direction][name.id] = self.places.of(place, port)
+        absent = {p.name for p in structure.inputs if p.optional} - found["in"].keys()
         for port in known.values():
-            needed = self.settings.needed(port)
+            needed = self.settings.needed(port, absent)
             lost = port.name not in found[port.direction] and port.name not in self.context.dropped
             if needed and lost and not self.context.misspelt(PORT, port.name):
                 example = "input of …" if port.direction == "in" else "output"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -23,13 +23,14 @@ class Settings:
     values: Mapping[str, tuple[str, ...]]
     imported: bool = False
 
-    def may_hold(self, cond: Cond | None) -> bool:
-        """Whether a condition is true for some of the values (and some things given)."""
+    def may_hold(self, cond: Cond | None, absent: Collection[str] = ()) -> bool:
+        """Whether a condition is true for some of the values, and some things given; those
+        in ``absent`` are not."""
         tests = list(conditions(cond))
         axes = sorted({t.axis for t in tests if isinstance(t, AxisIs)})
         names = sorted({t.name for t in tests if isinstance(t, IsPresent)})
         choices = [[(axis, value) for value in self.values.get(axis, ())] for axis in axes]
-        given = [[(name, True), (name, False)] for name in names]
+        given = [[(name, yes) for yes in (True, False)[name in absent :]] for name in names]
         for values in product(*choices):
             for present in product(*given):
                 there = frozenset(name for name, yes in present if yes)
@@ -46,9 +47,10 @@ class Settings:
         """Whether an item cannot be there on this seat."""
         return not self.open(item) and not self.may_hold(item.when)
 
-    def needed(self, item: Slot | Port | Point) -> bool:
-        """Whether the seat has to say where an item is."""
-        if self.imported or self.open(item) or self.ruled_out(item):
+    def needed(self, item: Slot | Port | Point, absent: Collection[str] = ()) -> bool:
+        """Whether the seat has to say where an item is, which it has not for what goes with
+        something ``absent``."""
+        if self.imported or self.open(item) or not self.may_hold(item.when, absent):
             return False
         return isinstance(item, Point) or not may_be_absent(self.structure, item)
 
