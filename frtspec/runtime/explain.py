@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from frtspec.runtime.forms import BandUse
 from frtspec.runtime.gates import GateResult
 from frtspec.runtime.records import STATES, SeatRecord, UnitRecord
 
@@ -182,6 +183,7 @@ def _seam_cosine(record: SeatRecord) -> str:
 
 def _tail(plan: Plan) -> Iterable[str]:
     yield from _fell_through(plan)
+    yield from _banded(plan)
     cover = plan.coverage
     if cover.total and not plan.bound:
         yield "no seat is bound: the host runs as it was"
@@ -217,6 +219,27 @@ def _fell_through(plan: Plan) -> Iterable[str]:
                 found.setdefault((row.what, row.code, row.reason), []).append(record.name)
     for (what, code, reason), seats in found.items():
         yield f"not on {what}: {reason} [{code}] ({names(seats)})"
+
+
+def _banded(plan: Plan) -> Iterable[str]:
+    """Which row counts bound seats run, and how many calls went to the host by design."""
+    found: dict[tuple[BandUse, ...], list[str]] = {}
+    for record in plan.seats:
+        if record.state == "bound" and record.built is not None and record.built.bands:
+            found.setdefault(record.built.bands, []).append(record.name)
+    ledger = plan.ledger()
+    for bands, seats in found.items():
+        told = ", ".join(
+            f"{use.rows}: {use.calls}"
+            if use.rung is None
+            else f"{use.rows} on {use.rung}: {use.calls}"
+            for use in bands
+        )
+        yield f"calls of calibration by row count: {told} ({names(seats)})"
+        rows = [ledger[seat] for seat in seats if seat in ledger]
+        calls, host = sum(r.calls for r in rows), sum(r.otherwise_host for r in rows)
+        if calls:
+            yield f"  since then: {host} of {calls} calls on the host by row count"
 
 
 # ---------------------------------------------------------------- drawing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,19 @@ class Form:
 
     band: Band
     impl: BoundImpl
+
+
+@dataclass(frozen=True)
+class BandUse:
+    """What runs for some row counts, and how often calibration saw them.
+
+    rows   ``1..=8``, or ``otherwise host``
+    rung   what runs there; None: the host's module
+    """
+
+    rows: str
+    rung: str | None
+    calls: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,33 @@ class Forms:
         if isinstance(result, Tensor):
             return _as_host(result, lead, out_dtype)
         return tuple([_as_host(item, lead, out_dtype) for item in result])
+
+    def holds(self, rows: int) -> bool:
+        """Whether some form runs this row count."""
+        return any(form.band.holds(rows) for form in self.forms)
+
+    def uses(self, calls: Mapping[int, int]) -> tuple[BandUse, ...]:
+        """What runs which of these calls (row count -> how many), the host's at the end."""
+        found = []
+        for form in self.forms:
+            mine = sum(count for rows, count in calls.items() if form.band.holds(rows))
+            rung = form.impl.rung
+            found.append(BandUse(str(form.band), rung.label if rung else None, mine))
+        rest = sum(count for rows, count in calls.items() if not self.holds(rows))
+        return (*found, BandUse("otherwise host", None, rest))
+
+    def label(self) -> str:
+        """``fp8_static on torch``; with bands, what runs for which rows."""
+        spec = self.forms[0].impl.SPEC
+        rungs = [form.impl.rung.label if form.impl.rung else "no rung" for form in self.forms]
+        if not spec.bands:
+            return f"{spec.name} on {rungs[0]}"
+        name = spec.bands[0].dim
+        parts = [
+            f"{rung} for {name} in {form.band}"
+            for rung, form in zip(rungs, self.forms, strict=True)
+        ]
+        return f"{spec.name} on {', '.join(parts)}, otherwise host"
 
     def member(self, position: int) -> Forms:
         """The forms of one sibling on its own; its result is a tuple of one."""

@@ -170,7 +170,7 @@ def kernel_parity(
     bound: BoundSeat, reference: SeatReference, captures: Sequence[SeatCapture]
 ) -> GateResult:
     """The bound rung against ``run_emulate``, on the inputs that the seat really gets."""
-    if bound.rung.kind == "emulate":
+    if all(rung.kind == "emulate" for rung in bound.rungs):
         reason = "the emulate rung is what other rungs are held against"
         return GateResult("parity", "not_applicable", reason)
     emulate = emulation(bound)

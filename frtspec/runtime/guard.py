@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from frtspec.runtime.calls import Context, autocast_dtype, row_count, version_of
+
+if TYPE_CHECKING:
+    from frtspec.runtime.spec import ImplSpec
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class Band:
         end = "" if self.hi is None else f"={self.hi}"
         step = f" in steps of {self.multiple}" if self.multiple > 1 else ""
         return f"{self.lo}..{end}{step}"
+
+
+def bands_of(spec: ImplSpec) -> tuple[Band, ...]:
+    """The row counts that an impl is for, as declared; empty: every one."""
+    return tuple(Band(band.lo, band.hi) for band in spec.bands)
 
 
 @dataclass(frozen=True)

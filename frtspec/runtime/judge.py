@@ -152,8 +152,8 @@ def _try(session: Session, name: str, records: Sequence[SeatRecord]) -> Outcome:
 
 def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
     with _attached(session.model, records) as attachment:
-        before = {seat: (row.calls, row.fallbacks) for seat, row in attachment.ledger().items()}
-        host = _accuracy(session, attachment)
+        before = attachment.ledger()
+        host, busy = _accuracy(session, attachment)
         astray = _astray(before, attachment.ledger())
         if astray:
             reason = f"{len(astray)} seats did not do their part"
@@ -161,7 +161,7 @@ def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
         if not host.holds:
             refusal = gates.refusal(host)
             return Outcome("refused", refusal.what, host=host, refusal=refusal)
-        speed = _speed(session, records, attachment)
+        speed = _speed(session, records, attachment, busy)
         verdict, reason = _weigh(session, records, host, speed)
         return Outcome(verdict, reason, host=host, latency=speed)
 
@@ -179,8 +179,9 @@ def _attached(model: nn.Module, records: Sequence[SeatRecord]) -> Iterator[Attac
 # ---------------------------------------------------------------- accuracy and duty
 
 
-def _accuracy(session: Session, attachment: Attachment) -> GateResult:
-    """The host gate over every judged sample, one at a time."""
+def _accuracy(session: Session, attachment: Attachment) -> tuple[GateResult, int]:
+    """The host gate over every judged sample, one at a time; and the first sample in which
+    some seat ran (in all others every row count was the host's)."""
     untouched, noise = session.untouched, session.noise
     assert untouched.kind is not None and session.calibration is not None
 
@@ -188,29 +189,50 @@ def _accuracy(session: Session, attachment: Attachment) -> GateResult:
         with attachment.disabled():
             return samples.run(thunk)
 
+    busy: list[int] = []
+
+    def treated(place: int) -> metrics.View:
+        before = _ran(attachment)
+        view = metrics.view(samples.run(untouched.thunks[place]))
+        busy.extend([place] if _ran(attachment) > before else [])
+        return view
+
     places = range(len(untouched.thunks))
-    return gates.host(
+    result = gates.host(
         (untouched.view(place, as_it_was) for place in places),
-        (metrics.view(samples.run(untouched.thunks[place])) for place in places),
+        (treated(place) for place in places),
         untouched.kind,
         floors=session.options.floors,
         noise=noise.metrics if noise else None,
         label=session.calibration.label,
     )
+    return result, busy[0] if busy else 0
 
 
-def _astray(
-    before: Mapping[str, tuple[int, int]], after: Mapping[str, Ledger]
-) -> dict[str, Refusal]:
+def _ran(attachment: Attachment) -> int:
+    """Calls that were not left to the host by their row count."""
+    return sum(row.calls - row.otherwise_host for row in attachment.ledger().values())
+
+
+def _astray(before: Mapping[str, Ledger], after: Mapping[str, Ledger]) -> dict[str, Refusal]:
     """Seats that the host never called, or that ran the host's module instead of ours."""
     found = {}
     for seat, row in after.items():
-        calls, fallbacks = row.calls - before[seat][0], row.fallbacks - before[seat][1]
+        calls, fallbacks = row.calls - before[seat].calls, row.fallbacks - before[seat].fallbacks
+        host = row.otherwise_host - before[seat].otherwise_host
         if calls == 0:
             found[seat] = Refusal(
                 "seat.never_ran",
                 "attached, but executed 0 times while the judged samples ran",
                 fix="the host does not call this module here: bind a module it calls",
+                seat=seat,
+            )
+        elif calls == host:
+            found[seat] = Refusal(
+                "seat.never_ran",
+                f"all {calls} calls while the judged samples ran had row counts that are the "
+                "host's by design",
+                fix="judge on traffic with row counts that the impl is for",
                 seat=seat,
             )
         elif fallbacks:
@@ -227,7 +249,8 @@ def _astray(
 
 
 def _unjudgeable(session: Session, records: Sequence[SeatRecord]) -> Latency | None:
-    rungs = [record.bound.rung.kind for record in records if record.bound is not None]
+    bound = [record.bound for record in records if record.bound is not None]
+    rungs = [rung.kind for seat in bound for rung in seat.rungs]
     return latency.unjudgeable(session.device, rungs, session.options.latency)
 
 
@@ -241,11 +264,14 @@ def _enforce_rules(session: Session, records: Sequence[SeatRecord]) -> None:
             record.keep("qualify", f"not expected to gain: {'; '.join(missed)}")
 
 
-def _speed(session: Session, records: Sequence[SeatRecord], attachment: Attachment) -> Latency:
+def _speed(
+    session: Session, records: Sequence[SeatRecord], attachment: Attachment, busy: int
+) -> Latency:
+    """Speed on the judged sample ``busy``, one in which the seats run."""
     verdict = _unjudgeable(session, records)
     if verdict is not None:
         return verdict
-    thunk = session.untouched.thunks[0]
+    thunk = session.untouched.thunks[busy]
     options = session.options
     named = {b for record in records for b in record.seat.structure.latency_against}
     result = latency.measure(
@@ -269,7 +295,8 @@ def _weigh(
         return "accepted", f"{host.reason}; {speed.reason}"
     if speed.verdict == "not_applicable":
         asked = session.options.rungs or ()
-        if all(r.bound is not None and r.bound.rung.kind in asked for r in records):
+        bound = [record.bound for record in records if record.bound is not None]
+        if all(rung.kind in asked for seat in bound for rung in seat.rungs):
             return "accepted", f"{host.reason}; speed is not judged: {speed.reason}"
         return "kept", (
             f"speed can't be judged here ({speed.reason}), and the rung was not asked for: "

@@ -25,7 +25,7 @@ class Ledger:
 
     calls        calls that reached the seat (each sibling counts)
     fallbacks    of these, how many ran on the host because a check failed
-    host_rows    of these, how many ran on the host because their row count is the host's
+    otherwise_host  of these, how many ran on the host because their row count is the host's
     reasons      check that failed -> how often
     form         what the seat was bound to
     detached     whether the seat was given back to the host for good
@@ -33,7 +33,7 @@ class Ledger:
 
     calls: int
     fallbacks: int
-    host_rows: int
+    otherwise_host: int
     reasons: dict[str, int]
     last_reason: str | None
     form: str
@@ -58,7 +58,7 @@ class Counter:
     give_back: Callable[[], None] | None = None
     calls: int = 0
     fallbacks: int = 0
-    host_rows: int = 0
+    otherwise_host: int = 0
     in_a_row: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     last_reason: str | None = None
@@ -76,7 +76,7 @@ class Counter:
         if failed.check.by_design:
             with self._lock:
                 self.calls += 1
-                self.host_rows += 1
+                self.otherwise_host += 1
             return
         name = failed.check.name
         with self._lock:
@@ -117,7 +117,7 @@ class Counter:
             return Ledger(
                 self.calls,
                 self.fallbacks,
-                self.host_rows,
+                self.otherwise_host,
                 dict(self.reasons),
                 self.last_reason,
                 self.form,

@@ -31,9 +31,9 @@ from frtspec.runtime.recorders import (
     Recorder,
     SiblingRecorder,
 )
-from frtspec.runtime.values import Passed, ValueRecorder, value_recorders
 from frtspec.runtime.spec import Seat, Stat
 from frtspec.runtime.statistics import Amax, Collector, Histogram
+from frtspec.runtime.values import Passed, ValueRecorder, value_recorders
 
 __all__ = ["CallForm", "Capture", "Note", "Observation", "SeatCapture", "observe"]
 

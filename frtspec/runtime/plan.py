@@ -105,7 +105,7 @@ class Plan:
             seat: replace(
                 row,
                 calls=row.calls - self.before[seat].calls,
-                host_rows=row.host_rows - self.before[seat].host_rows,
+                otherwise_host=row.otherwise_host - self.before[seat].otherwise_host,
             )
             for seat, row in self.attachment.ledger().items()
         }

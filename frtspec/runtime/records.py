@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from frtspec.runtime.decisions import Decision
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
+from frtspec.runtime.forms import BandUse
 from frtspec.runtime.gates import GateResult
 from frtspec.runtime.latency import Latency
 from frtspec.runtime.qualification import Ruling
@@ -31,6 +32,8 @@ class Built:
     rung: RungSpec
     trail: tuple[TrailRow, ...]
     bytes_added: int
+    form: str
+    bands: tuple[BandUse, ...] = ()
 
 
 @dataclass
@@ -67,13 +70,18 @@ class SeatRecord:
     @property
     def form(self) -> str:
         """``fp8_static on torch``, or nothing where no impl was bound."""
-        if self.built is None:
-            return ""
-        return f"{self.built.spec.name} on {self.built.rung.label}"
+        return "" if self.built is None else self.built.form
 
     def build(self, bound: BoundSeat) -> None:
         self.bound = bound
-        self.built = Built(bound.impl.SPEC, bound.rung, bound.trail, bound.bytes_added)
+        self.built = Built(
+            bound.impl.SPEC,
+            bound.rung,
+            bound.trail,
+            bound.bytes_added,
+            bound.forms.label(),
+            bound.bands,
+        )
 
     def gate(self, *names: str) -> GateResult | None:
         """The first result among these gates, if it ran."""

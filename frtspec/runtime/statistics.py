@@ -95,7 +95,7 @@ class Top:
     """The largest values across samples, position by position, in bounded memory.
 
     A percentile near 100 needs the top of the samples only. As long as its place lies
-    among those kept it is exact; below that the smallest kept value stands in, which is
+    among those kept it is exact; below that the smallest known value stands in, which is
     the percentile ``reached``, larger than the one asked for.
     """
 
@@ -106,20 +106,29 @@ class Top:
     def add(self, row: Tensor) -> None:
         self.count += 1
         self._rows.append(row)
-        most = max(LEAST_ROWS, KEPT // row.numel())
+        most = self._most()
         if len(self._rows) > 2 * most:
             self._rows = list(torch.stack(self._rows).topk(most, dim=0).values)
 
+    def _most(self) -> int:
+        return max(LEAST_ROWS, KEPT // self._rows[0].numel())
+
+    def _missing(self) -> int:
+        """How many of the smallest values are not known any more. Once some were dropped,
+        only the top of those kept is the top of all."""
+        return 0 if self.count == len(self._rows) else self.count - self._most()
+
     def reached(self, percentile: float) -> float:
         """The percentile that ``value`` gives where ``percentile`` is asked for."""
-        if self.count == len(self._rows):
-            return percentile
-        return max(percentile, 100 * (self.count - len(self._rows)) / (self.count - 1))
+        missing = self._missing()
+        return max(percentile, 100 * missing / (self.count - 1)) if missing else percentile
 
     def value(self, percentile: float) -> Tensor:
-        missing = self.count - len(self._rows)
-        place = (self.count - 1) * self.reached(percentile) / 100 - missing
-        return _at(torch.stack(self._rows).double(), place)
+        missing = self._missing()
+        rows = torch.stack(self._rows)
+        rows = rows.topk(self.count - missing, dim=0).values if missing else rows
+        place = (self.count - 1) * self.reached(percentile) / 100
+        return _at(rows.double(), place - missing)
 
 
 def percentile_of(samples: Tensor, percentile: float) -> Tensor:

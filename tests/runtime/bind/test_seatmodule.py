@@ -205,7 +205,7 @@ def test_rows_outside_the_band_are_the_hosts_and_no_fallback() -> None:
     attachment = attach(model, ["ffn[0]"], on_guard_fail="raise")
     assert mlp(model)(X[:0]).shape == (0, 3, 32)
     ledger = attachment.ledger()["ffn[0]"]
-    assert (ledger.calls, ledger.host_rows, ledger.fallbacks) == (1, 1, 0) and ledger.clean
+    assert (ledger.calls, ledger.otherwise_host, ledger.fallbacks) == (1, 1, 0) and ledger.clean
 
 
 def test_a_seat_that_never_ran_is_not_clean() -> None:
