@@ -126,7 +126,18 @@ def _at(
 def _line(count: int, at: CostAt, device: Device) -> str:
     seconds = at.seconds(device.peak["bf16"], device.bandwidth)
     bound = "compute" if at.flops / device.peak["bf16"] > at.least / device.bandwidth else "memory"
-    return (
-        f"| {count} | {at.flops / 1e9:.3g} | {at.least / 1e6:.3g} | {at.unfused / 1e6:.3g} | "
-        f"{at.intensity:.3g} | {seconds * 1e6:.3g} us | {bound} |"
+    cells = (
+        str(count),
+        short(at.flops / 1e9),
+        short(at.least / 1e6),
+        short(at.unfused / 1e6),
+        short(at.intensity),
+        f"{short(seconds * 1e6)} us",
+        bound,
     )
+    return f"| {' | '.join(cells)} |"
+
+
+def short(value: float) -> str:
+    """Three digits that count, never with an exponent above."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -19,14 +19,14 @@ Kind = Literal["input", "slot", "value", "point", "output"]
 @dataclass(frozen=True)
 class Node:
     """One box. ``lines``: the text in it; ``when``: the condition it stands under, or
-    None; ``seams``: the cuts it lies in."""
+    None; ``spans``: the brackets that it lies in."""
 
     key: int
     kind: Kind
     title: str
     lines: tuple[str, ...]
     when: str | None
-    seams: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,11 @@ class Edge:
 
 @dataclass(frozen=True)
 class Flow:
+    """``spans``: what brackets name: the seams of a structure, the loops of a pipeline."""
+
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-    seams: tuple[str, ...]
+    spans: tuple[str, ...]
 
 
 def flow(structure: Structure, sources: Mapping[str, SourceFile]) -> Flow:
@@ -58,7 +60,9 @@ def flow(structure: Structure, sources: Mapping[str, SourceFile]) -> Flow:
     made.body(structure.reference, None)
     used = {end for edge in made.edges for end in (edge.source, edge.target)}
     nodes = tuple(node for node in made.nodes if node.key in used or node.kind == "output")
-    return Flow(nodes, tuple(dict.fromkeys(made.edges)), tuple(s.name for s in structure.seams))
+    return Flow(
+        nodes, tuple(dict.fromkeys(made.edges)), tuple(f"seam {s.name}" for s in structure.seams)
+    )
 
 
 @dataclass
@@ -72,6 +76,9 @@ class _Flow:
 
     def item(self, item: Port | Slot, kind: Kind) -> None:
         shape = "" if item.shape is None else shape_text(item.shape)
+        if isinstance(item, Slot) and item.inner is not None:
+            seam = f".{item.inner.seam}" if item.inner.seam else ""
+            shape = f"structure {item.inner.name}{seam} {item.inner.version}"
         index = f"[{item.index}]" if item.index else ""
         when = None if item.when is None else condition(item.when)
         if item.optional and when is None:
@@ -93,7 +100,7 @@ class _Flow:
 
     def seams_at(self, span: Span) -> tuple[str, ...]:
         return tuple(
-            seam.name
+            f"seam {seam.name}"
             for seam in self.structure.seams
             if any(stmt.span == span for stmt in seam.body)
         )

@@ -10,8 +10,11 @@ from frtspec.dims import shape_text
 from frtspec.docgen import maths
 from frtspec.docgen.costs import Sizes, cost_section
 from frtspec.docgen.flow import flow
+from frtspec.docgen.markdown import code, first_sentence, names, table
+from frtspec.docgen.pipepages import pipeline_page
+from frtspec.docgen.stages import stage_flow
 from frtspec.docgen.svg import draw
-from frtspec.ir.decl import Binding, Impl, Port, Program, Rung, Scheme, Slot, Structure
+from frtspec.ir.decl import Binding, Impl, Pipeline, Port, Program, Rung, Scheme, Slot, Structure
 from frtspec.ir.expr import Cond
 from frtspec.sema.combos import combos
 
@@ -33,7 +36,7 @@ class Catalog:
     only: frozenset[str] | None = None
     """Spec files, as shown, whose declarations get pages; None: all."""
 
-    def wanted(self, decl: Structure | Scheme | Binding) -> bool:
+    def wanted(self, decl: Structure | Pipeline | Scheme | Binding) -> bool:
         return self.only is None or decl.origin.span.path in self.only
 
 
@@ -44,9 +47,18 @@ def pages(catalog: Catalog) -> dict[str, str]:
         if not catalog.wanted(structure):
             continue
         title = f"Dataflow of {structure.name} version {structure.version}"
-        picture = draw(flow(structure, catalog.sources), title, _first(structure.doc))
+        picture = draw(flow(structure, catalog.sources), title, first_sentence(structure.doc))
         made[f"{FOLDER}/{stem(key)}.svg"] = picture
         made[f"{FOLDER}/{stem(key)}.md"] = structure_page(catalog, structure)
+    for key, pipeline in catalog.program.pipelines.items():
+        if not catalog.wanted(pipeline):
+            continue
+        title = f"Stages of {pipeline.name} version {pipeline.version}"
+        picture = f"{stem(key)}.svg"
+        drawn = draw(stage_flow(pipeline), title, first_sentence(pipeline.doc))
+        made[f"{FOLDER}/{picture}"] = drawn
+        page = pipeline_page(catalog.program, pipeline, catalog.sources, picture)
+        made[f"{FOLDER}/{stem(key)}.md"] = page
     return made
 
 
@@ -65,7 +77,7 @@ def overview(catalog: Catalog) -> str:
     structures = [
         (
             f"[`{name}` {version}]({FOLDER}/{stem((name, version))}.md)",
-            _first(s.doc),
+            first_sentence(s.doc),
             str(len(s.slots)),
             str(len(combos(s))),
             ", ".join(code(i.name) for i in _impls_of(program, (name, version))) or "none",
@@ -74,36 +86,46 @@ def overview(catalog: Catalog) -> str:
         for (name, version), s in program.structures.items()
         if catalog.wanted(s)
     ]
+    pipelines = [
+        (
+            f"[`{name}` {version}]({FOLDER}/{stem((name, version))}.md)",
+            first_sentence(p.doc),
+            names(stage.name for stage in p.stages),
+            str(len(p.conform)),
+        )
+        for (name, version), p in program.pipelines.items()
+        if catalog.wanted(p)
+    ]
     schemes = [
-        (code(s.name), _first(s.doc), str(sum(r.use is not None for r in s.routes)))
+        (code(s.name), first_sentence(s.doc), str(sum(r.use is not None for r in s.routes)))
         for s in program.schemes.values()
         if catalog.wanted(s)
     ]
     bindings = [
-        (code(b.name), _first(b.doc), _hosts(b), _seats(b), b.status.name)
+        (code(b.name), first_sentence(b.doc), _hosts(b), _seats(b), b.status.name)
         for b in program.bindings.values()
         if catalog.wanted(b)
     ]
-    return (
-        "\n\n".join(
-            [
-                "# The catalog",
-                (
-                    "Made by `frtspec docs` from the specs. A *combination* is one choice of variants and "
-                    "of what is given; every one of them is checked."
-                ),
-                "## Structures",
-                table(
-                    ("structure", "is", "weights", "combinations", "impls", "bindings"), structures
-                ),
-                "## Schemes",
-                table(("scheme", "is", "routes"), schemes),
-                "## Bindings",
-                table(("binding", "is", "hosts", "seats", "status"), bindings),
-            ]
-        )
-        + "\n"
-    )
+    sections = [
+        "# The catalog",
+        (
+            "Made by `frtspec docs` from the specs. A *combination* is one choice of variants and "
+            "of what is given; every one of them is checked."
+        ),
+        *_section(
+            "Structures",
+            ("structure", "is", "weights", "combinations", "impls", "bindings"),
+            structures,
+        ),
+        *_section("Pipelines", ("pipeline", "is", "stages", "rules"), pipelines),
+        *_section("Schemes", ("scheme", "is", "routes"), schemes),
+        *_section("Bindings", ("binding", "is", "hosts", "seats", "status"), bindings),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"## {title}", table(head, rows)] if rows else []
 
 
 def _hosts(binding: Binding) -> str:
@@ -198,9 +220,9 @@ class _Page:
             rows = [
                 (
                     code(seam.name),
-                    f"{_names(seam.sources)} to {_names(seam.targets)}",
-                    _names(seam.slots),
-                    _names(seam.points),
+                    f"{names(seam.sources)} to {names(seam.targets)}",
+                    names(seam.slots),
+                    names(seam.points),
                     ", ".join(
                         f"{g.metric} {g.op} {g.bound}" if g.op else g.metric for g in seam.gates
                     ),
@@ -238,8 +260,8 @@ class _Page:
                 code(impl.name),
                 code(impl.seam) if impl.seam else "whole",
                 ", ".join(dict.fromkeys(rung.kind for rung in _rungs(impl))),
-                _names(scheme.name for scheme in _schemes_of(program, self.key, impl)),
-                _first(impl.doc),
+                names(scheme.name for scheme in _schemes_of(program, self.key, impl)),
+                first_sentence(impl.doc),
             )
             for impl in _impls_of(program, self.key)
         ]
@@ -314,28 +336,3 @@ def _bindings_of(program: Program, key: Key) -> list[tuple[Binding, str]]:
         for seat in group.seats
         if seat.structure == key
     ]
-
-
-# ---------------------------------------------------------------- Markdown
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [[cell.replace("|", "\\|") for cell in line] for line in (head, *rows)]
-    lines.insert(1, ["---"] * len(head))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def code(text: str) -> str:
-    return f"`{text}`"
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(code(name) for name in names)
-
-
-def _first(doc: str) -> str:
-    """The first sentence of a docstring, on one line."""
-    paragraph = " ".join(doc.strip().split("\n\n")[0].split())
-    head, stop, _ = paragraph.partition(". ")
-    return head + stop.strip()

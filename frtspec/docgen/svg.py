@@ -16,7 +16,7 @@ that need a little more."""
 _LINE, _PAD, _BETWEEN, _MARGIN = 16, 9, 34, 16
 _WRAP = 46
 _BRACKET = 26
-"""Width on the left that each seam's bracket takes."""
+"""Width on the left that each bracket takes."""
 
 _STYLE = """
   text { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #1f2328; }
@@ -31,8 +31,8 @@ _STYLE = """
   .output rect { fill: #dafbe1; stroke: #1a7f37; }
   path { fill: none; stroke: #59636e; stroke-width: 1.2; }
   .maybe { stroke-dasharray: 5 4; }
-  .seam path { stroke: #8250df; stroke-width: 2; }
-  .seam text { fill: #8250df; font-weight: 700; }
+  .span path { stroke: #8250df; stroke-width: 2; }
+  .span text { fill: #8250df; font-weight: 700; }
   marker path { fill: #59636e; stroke: none; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; }
@@ -44,8 +44,8 @@ _STYLE = """
     .point rect { fill: #3d2409; stroke: #f0883e; }
     .output rect { fill: #0f2d1a; stroke: #3fb950; }
     path { stroke: #9198a1; }
-    .seam path { stroke: #ab7df8; }
-    .seam text { fill: #ab7df8; }
+    .span path { stroke: #ab7df8; }
+    .span text { fill: #ab7df8; }
     marker path { fill: #9198a1; }
   }
 """
@@ -74,7 +74,7 @@ def draw(flow: Flow, title: str, description: str) -> str:
         ends,
         late=lambda key: boxes[key].node.kind in ("slot", "input"),
     )
-    left = _MARGIN + _BRACKET * len(flow.seams)
+    left = _MARGIN + _BRACKET * len(flow.spans)
     tops, heights = _rows(boxes.values(), placed)
     bottom = tops[-1] + heights[-1]
     width, height = left + placed.width + _MARGIN, bottom + _MARGIN
@@ -94,7 +94,7 @@ def draw(flow: Flow, title: str, description: str) -> str:
         f'<rect class="bg" width="{width:.0f}" height="{height:.0f}"/>',
         *_edges(flow.edges, boxes, placed, tops, heights, left),
         *_boxes(boxes, placed, tops, left),
-        *_seams(flow, boxes, placed, tops),
+        *_spans(flow, boxes, placed, tops),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -138,8 +138,9 @@ def _edges(
         source, target = boxes[edge.source], boxes[edge.target]
         points = [(left + x, tops[row]) for x, row in route]
         start = (points[0][0], points[0][1] + source.height)
-        d = [f"M{start[0]:.1f} {start[1]:.1f}"]
-        before = start
+        floor = points[0][1] + heights[route[0][1]]  # straight past higher boxes of its row
+        d = [f"M{start[0]:.1f} {start[1]:.1f} V{floor:.1f}"]
+        before = (start[0], floor)
         bend = _BETWEEN * 0.6
         for (x, y), (_, row) in zip(points[1:], route[1:], strict=True):
             curve = (before[0], before[1] + bend, x, y - bend, x, y)
@@ -167,20 +168,20 @@ def _boxes(boxes: dict[int, _Box], placed: Placed, tops: list[float], left: floa
         yield "</g>"
 
 
-def _seams(flow: Flow, boxes: dict[int, _Box], placed: Placed, tops: list[float]) -> Iterator[str]:
-    """A bracket along the rows that each seam spans."""
-    for number, seam in enumerate(flow.seams):
-        inside = [box for box in boxes.values() if seam in box.node.seams]
+def _spans(flow: Flow, boxes: dict[int, _Box], placed: Placed, tops: list[float]) -> Iterator[str]:
+    """A bracket along the rows of each seam or loop."""
+    for number, span in enumerate(flow.spans):
+        inside = [box for box in boxes.values() if span in box.node.spans]
         if not inside:
             continue
         top = min(tops[placed.row[box.node.key]] for box in inside)
         low = max(tops[placed.row[box.node.key]] + box.height for box in inside)
         x = _MARGIN + _BRACKET * number + 16
-        yield '<g class="seam">'
+        yield '<g class="span">'
         yield f'<path d="M{x + 7} {top:.1f} H{x} V{low:.1f} H{x + 7}"/>'
         middle = (top + low) / 2
         yield (
             f'<text x="{x - 5}" y="{middle:.1f}" text-anchor="middle" '
-            f'transform="rotate(-90 {x - 5} {middle:.1f})">seam {escape(seam)}</text>'
+            f'transform="rotate(-90 {x - 5} {middle:.1f})">{escape(span)}</text>'
         )
         yield "</g>"

@@ -8,7 +8,7 @@ the catalog does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -77,31 +77,39 @@ class World:
                     found.setdefault(decl.name.id, []).append(name)
         return found
 
+    @cached_property
+    def impls(self) -> Mapping[str, list[tuple[str, str]]]:
+        """Name of a structure -> its impls: each with the file that declares it."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, file in self.files.items():
+            for decl in file.tree.decls:
+                if isinstance(decl, ast.ImplDecl):
+                    found.setdefault(decl.target.name.id, []).append((decl.name.id, name))
+        return found
+
     def needed(self, name: str) -> list[str]:
-        """The other files that a file's names lead to; a scheme also needs the impls of
-        its structures."""
+        """The other files that a file's names lead to. A scheme needs the impls of its
+        structures too, the auto table the schemes."""
+        decls = self.files[name].tree.decls
         seen: list[str] = []
-        stack = [name]
-        while stack:
-            at = stack.pop()
-            for word in _words(self.files[at].tree):
-                for other in self.declaring.get(word, ()):
-                    if other not in seen and other != name:
-                        seen.append(other)
-                        stack.append(other)
-        if any(isinstance(d, ast.SchemeDecl) for d in self.files[name].tree.decls):
-            wanted = set(seen)
-            seen += [
-                other
-                for other, file in self.files.items()
-                for decl in file.tree.decls
-                if isinstance(decl, ast.ImplDecl)
-                and wanted & set(self.declaring.get(decl.target.name.id, ()))
-            ]
-        if any(isinstance(d, ast.AutoDecl) for d in self.files[name].tree.decls):
+        if any(isinstance(d, ast.AutoDecl) for d in decls):
             seen += [n for n in self.files if n.startswith("schemes/") and n != name]
-            seen += [m for n in list(seen) for m in self.needed(n) if m not in seen and m != name]
-        return list(dict.fromkeys(seen))
+        every = any(isinstance(d, ast.SchemeDecl | ast.AutoDecl) for d in decls)
+        stack = [name, *seen]
+        while stack:
+            for other in self._led_to(stack.pop(), every):
+                if other not in seen and other != name:
+                    seen.append(other)
+                    stack.append(other)
+        return seen
+
+    def _led_to(self, name: str, every: bool) -> Iterator[str]:
+        words = set(_words(self.files[name].tree))
+        for word in sorted(words):
+            yield from self.declaring.get(word, ())
+            for impl, file in self.impls.get(word, ()):
+                if every or impl in words:  # a rule of a structure is about one of its impls
+                    yield file
 
     def seen(self, name: str, tree: ast.File, needed: Iterable[str]) -> Seen:
         """What a user sees of a file, with ``tree`` in its place."""
