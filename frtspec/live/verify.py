@@ -19,6 +19,7 @@ from frtspec.dims import DimError
 from frtspec.live.verify_report import Fact, Point, Problem, Report, SeatReport, plain
 from frtspec.live.verify_slots import check_slots, settle_by_reference
 from frtspec.runtime import eligible, facts, gates, host, observe, samples
+from frtspec.runtime.census import counted
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.places import owner, place_text
 from frtspec.runtime.recorders import CallForm
@@ -65,6 +66,13 @@ def verify(
     seats = _seats(binding, model, report)
     if structures is not None:
         seats = [seat for seat in seats if seat.structure.name in structures]
+    with counted(model):
+        _hold(model, seats, stream, report)
+    return report
+
+
+def _hold(model: nn.Module, seats: Sequence[Seat], stream: samples.Samples, report: Report) -> None:
+    """What can be looked up of every seat, then what a run shows of those that are there."""
     usable: list[Seat] = []
     for seat in seats:
         found = SeatReport(seat.name, seat.target, seat.path, seat.form)
@@ -73,7 +81,6 @@ def verify(
         if ready is not None:
             usable.append(ready)
     _run(model, usable, stream, report)
-    return report
 
 
 def _installed(package: str) -> str | None:

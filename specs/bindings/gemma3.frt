@@ -19,6 +19,17 @@ binding gemma3 {
   }
 
   each i in 0..L {
+    seat input_norm : norm_fused version 2 at model.layers.{i}.input_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      param eps = config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.layers.{i}.input_layernorm { x = input, y = output }
+    }
+
     seat qkv : qkv_pack version 1 at model.layers.{i}.self_attn {
       dims { K = D, N[0] = Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
       variant bias = match config.attention_bias { false => none, true => add }
@@ -33,6 +44,29 @@ binding gemma3 {
       point x_in = input of q_proj
     }
 
+    seat rope : qk_norm_rope version 1 at model.layers.{i}.self_attn {
+      dims { Hq = Hq, Hkv = Hkv, D = Dh, R = Dh }
+      form route (rope)
+      variant normalization_scope = per_head
+      variant rope_layout = half
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      variant rope_dtype = host
+      param eps = config.rms_norm_eps
+      slot q_norm_weight = q_norm.weight
+      slot k_norm_weight = k_norm.weight
+      point q_rotated = output[0] of rope
+      point k_rotated = output[1] of rope
+      boundary at model.layers.{i}.self_attn {
+        q = input of q_norm : heads_first,
+        k = input of k_norm : heads_first,
+        cos = arg position_embeddings[0] : half,
+        sin = arg position_embeddings[1] : half,
+        q_after_rope = output[0] of rope : heads_first,
+        k_after_rope = output[1] of rope : heads_first
+      }
+    }
+
     seat o : linear_proj version 1 at model.layers.{i}.self_attn.o_proj {
       dims { K = Hq * Dh, N = D }
       variant bias = match config.attention_bias { false => none, true => add }
@@ -42,6 +76,28 @@ binding gemma3 {
       point x_in = input
       boundary at model.layers.{i}.self_attn.o_proj { x = input, y = output }
       expect class (Linear)
+    }
+
+    seat attention_norm : norm_fused version 2 at model.layers.{i}.post_attention_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      param eps = config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.layers.{i}.post_attention_layernorm { x = input, y = output }
+    }
+
+    seat ffn_norm : norm_fused version 2 at model.layers.{i}.pre_feedforward_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      param eps = config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.layers.{i}.pre_feedforward_layernorm { x = input, y = output }
     }
 
     seat ffn : decoder_ffn.mlp version 1 at model.layers.{i}.mlp {
@@ -65,5 +121,27 @@ binding gemma3 {
       expect bias none of (gate_proj, up_proj, down_proj)
       expect returns tensor
     }
+
+    seat ffn_out_norm : norm_fused version 2 at model.layers.{i}.post_feedforward_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      param eps = config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.layers.{i}.post_feedforward_layernorm { x = input, y = output }
+    }
+  }
+
+  seat final_norm : norm_fused version 2 at model.norm {
+    dims { D = D }
+    variant norm = rms
+    variant norm_weight_mode = offset
+    variant norm_rounding = after_weight
+    param eps = config.rms_norm_eps
+    slot w = weight
+    point x_in = input
+    boundary at model.norm { x = input, y = output }
   }
 }

@@ -15,6 +15,17 @@ binding llama {
   }
 
   each i in 0..L {
+    seat input_norm : norm_fused version 2 at model.layers.{i}.input_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.layers.{i}.input_layernorm { x = input, y = output }
+    }
+
     seat qkv : qkv_pack version 1 at model.layers.{i}.self_attn {
       dims { K = D, N[0] = Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
       variant bias = match config.attention_bias { false => none, true => add }
@@ -37,6 +48,18 @@ binding llama {
       slot b = bias
       point x_in = input
       boundary at model.layers.{i}.self_attn.o_proj { x = input, y = output }
+      expect class (Linear)
+    }
+
+    seat ffn_norm : norm_fused version 2 at model.layers.{i}.post_attention_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.layers.{i}.post_attention_layernorm { x = input, y = output }
     }
 
     seat ffn : decoder_ffn.mlp version 1 at model.layers.{i}.mlp {
@@ -64,5 +87,16 @@ binding llama {
       expect bias none of (gate_proj, up_proj, down_proj)
       expect returns tensor
     }
+  }
+
+  seat final_norm : norm_fused version 2 at model.norm {
+    dims { D = D }
+    variant norm = rms
+    variant norm_weight_mode = direct
+    variant norm_rounding = before_weight
+    param eps = config.rms_norm_eps
+    slot w = weight
+    point x_in = input
+    boundary at model.norm { x = input, y = output }
   }
 }

@@ -14,7 +14,8 @@ binding paligemma {
     Hkv = config.text_config.num_key_value_heads,
     Dv = config.vision_config.hidden_size,
     Fv = config.vision_config.intermediate_size,
-    Lv = config.vision_config.num_hidden_layers
+    Lv = config.vision_config.num_hidden_layers,
+    Hv = config.vision_config.num_attention_heads
   }
 
   each i in 0..Lv {
@@ -40,6 +41,22 @@ binding paligemma {
         b[2] = v_proj.bias
       }
       point x_in = input of q_proj
+    }
+
+    seat vision_attention : attention_core version 1 at model.vision_tower.encoder.layers.{i}.self_attn {
+      dims { H = Hv, Hkv = Hv, D = Dv / Hv }
+      form route (attention)
+      variant scaling = head_dim
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at model.vision_tower.encoder.layers.{i}.self_attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        mask = arg mask of attention,
+        y = output of attention
+      }
     }
 
     seat vision_o : linear_proj version 1 at model.vision_tower.encoder.layers.{i}.self_attn.out_proj {
@@ -113,6 +130,17 @@ binding paligemma {
   }
 
   each i in 0..L {
+    seat input_norm : norm_fused version 2 at model.language_model.layers.{i}.input_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      param eps = config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.language_model.layers.{i}.input_layernorm { x = input, y = output }
+    }
+
     seat qkv : qkv_pack version 1 at model.language_model.layers.{i}.self_attn {
       dims { K = D, N[0] = Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
       variant bias = match config.text_config.attention_bias { false => none, true => add }
@@ -136,6 +164,17 @@ binding paligemma {
       point x_in = input
       boundary at model.language_model.layers.{i}.self_attn.o_proj { x = input, y = output }
       expect class (Linear)
+    }
+
+    seat ffn_norm : norm_fused version 2 at model.language_model.layers.{i}.post_attention_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = offset
+      variant norm_rounding = after_weight
+      param eps = config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.language_model.layers.{i}.post_attention_layernorm { x = input, y = output }
     }
 
     seat ffn : decoder_ffn.mlp version 1 at model.language_model.layers.{i}.mlp {
@@ -163,6 +202,17 @@ binding paligemma {
       expect bias none of (gate_proj, up_proj, down_proj)
       expect returns tensor
     }
+  }
+
+  seat final_norm : norm_fused version 2 at model.language_model.norm {
+    dims { D = D }
+    variant norm = rms
+    variant norm_weight_mode = offset
+    variant norm_rounding = after_weight
+    param eps = config.text_config.rms_norm_eps
+    slot w = weight
+    point x_in = input
+    boundary at model.language_model.norm { x = input, y = output }
   }
 
   evidence """

@@ -19,6 +19,7 @@ binding qwen3_vl {
     Dv = config.vision_config.hidden_size,
     Fv = config.vision_config.intermediate_size,
     Lv = config.vision_config.depth,
+    Hv = config.vision_config.num_heads,
     Ov = config.vision_config.out_hidden_size,
     Mv = config.vision_config.hidden_size * config.vision_config.spatial_merge_size * config.vision_config.spatial_merge_size,
     Kv = config.vision_config.in_channels * config.vision_config.temporal_patch_size * config.vision_config.patch_size * config.vision_config.patch_size
@@ -55,6 +56,22 @@ binding qwen3_vl {
       point x_in = input
       boundary at model.visual.blocks.{i}.attn.qkv { x = input, y = output }
       expect class (Linear)
+    }
+
+    seat vision_attention : attention_core version 1 at model.visual.blocks.{i}.attn {
+      dims { H = Hv, Hkv = Hv, D = Dv / Hv }
+      form route (attention)
+      variant scaling = head_dim
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at model.visual.blocks.{i}.attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        mask = arg mask of attention,
+        y = output of attention
+      }
     }
 
     seat vision_o : linear_proj version 1 at model.visual.blocks.{i}.attn.proj {
@@ -136,6 +153,17 @@ binding qwen3_vl {
   }
 
   each i in 0..L {
+    seat input_norm : norm_fused version 2 at model.language_model.layers.{i}.input_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.language_model.layers.{i}.input_layernorm { x = input, y = output }
+    }
+
     seat qkv : qkv_pack version 1 at model.language_model.layers.{i}.self_attn {
       dims { K = D, N[0] = Hq * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
       variant bias = match config.text_config.attention_bias { false => none, true => add }
@@ -150,6 +178,29 @@ binding qwen3_vl {
       point x_in = input of q_proj
     }
 
+    seat rope : qk_norm_rope version 1 at model.language_model.layers.{i}.self_attn {
+      dims { Hq = Hq, Hkv = Hkv, D = Dh, R = Dh }
+      form route (rope)
+      variant normalization_scope = per_head
+      variant rope_layout = half
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      variant rope_dtype = host
+      param eps = config.text_config.rms_norm_eps
+      slot q_norm_weight = q_norm.weight
+      slot k_norm_weight = k_norm.weight
+      point q_rotated = output[0] of rope
+      point k_rotated = output[1] of rope
+      boundary at model.language_model.layers.{i}.self_attn {
+        q = input of q_norm,
+        k = input of k_norm,
+        cos = arg position_embeddings[0] : half,
+        sin = arg position_embeddings[1] : half,
+        q_after_rope = output[0] of rope : heads_first,
+        k_after_rope = output[1] of rope : heads_first
+      }
+    }
+
     seat o : linear_proj version 1 at model.language_model.layers.{i}.self_attn.o_proj {
       dims { K = Hq * Dh, N = D }
       variant bias = match config.text_config.attention_bias { false => none, true => add }
@@ -159,6 +210,17 @@ binding qwen3_vl {
       point x_in = input
       boundary at model.language_model.layers.{i}.self_attn.o_proj { x = input, y = output }
       expect class (Linear)
+    }
+
+    seat ffn_norm : norm_fused version 2 at model.language_model.layers.{i}.post_attention_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.language_model.layers.{i}.post_attention_layernorm { x = input, y = output }
     }
 
     seat ffn : decoder_ffn.mlp version 1 at model.language_model.layers.{i}.mlp {
@@ -186,6 +248,17 @@ binding qwen3_vl {
       expect bias none of (gate_proj, up_proj, down_proj)
       expect returns tensor
     }
+  }
+
+  seat final_norm : norm_fused version 2 at model.language_model.norm {
+    dims { D = D }
+    variant norm = rms
+    variant norm_weight_mode = direct
+    variant norm_rounding = before_weight
+    param eps = config.text_config.rms_norm_eps
+    slot w = weight
+    point x_in = input
+    boundary at model.language_model.norm { x = input, y = output }
   }
 
   evidence """

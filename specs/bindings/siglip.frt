@@ -8,7 +8,8 @@ binding siglip {
   dims {
     D = config.hidden_size,
     F = config.intermediate_size,
-    L = config.num_hidden_layers
+    L = config.num_hidden_layers,
+    H = config.num_attention_heads
   }
 
   each i in 0..L {
@@ -34,6 +35,22 @@ binding siglip {
         b[2] = v_proj.bias
       }
       point x_in = input of q_proj
+    }
+
+    seat attention : attention_core version 1 at encoder.layers.{i}.self_attn {
+      dims { H = H, Hkv = H, D = D / H }
+      form route (attention)
+      variant scaling = head_dim
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at encoder.layers.{i}.self_attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        mask = arg mask of attention,
+        y = output of attention
+      }
     }
 
     seat o : linear_proj version 1 at encoder.layers.{i}.self_attn.out_proj {
