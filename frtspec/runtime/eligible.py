@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from frtspec.dims import DimError
 from frtspec.runtime import routes
+from frtspec.runtime.census import Census
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
-from frtspec.runtime.host import SlotValue, edges
+from frtspec.runtime.host import SlotValue
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.recorders import CallForm
 from frtspec.runtime.seatmodule import SeatModule
@@ -38,11 +39,7 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
         for host in hosts.values():
             routes.check(host, seat.routed)
         return
-    parents: dict[int, list[str]] = {id(host): [] for host in hosts.values()}
-    names = {id(module): name for name, module in model.named_modules()}
-    for parent, name, child in edges(model):
-        if id(child) in parents:
-            parents[id(child)].append(f"{names[id(parent)]}.{name}".removeprefix("."))
+    parents = Census.of(model).modules
     for path, host in hosts.items():
         training = [name or path for name, part in host.named_modules() if part.training]
         if training:
@@ -65,7 +62,7 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
                 "seat out",
                 seat=seat.name,
             )
-        if len(parents[id(host)]) > 1:
+        if len(parents.get(id(host), ())) > 1:
             raise Refusal(
                 "host.shared_module",
                 f"one module serves at {' and '.join(parents[id(host)])}",

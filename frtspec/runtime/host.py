@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib.metadata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -185,14 +185,6 @@ def seat_modules(model: nn.Module, seat: Seat) -> dict[str, nn.Module]:
     """The modules that a seat replaces, by path: one, or each of its siblings."""
     paths = seat.siblings.members if seat.siblings else (seat.path,)
     return {path: submodule(model, path) for path in paths}
-
-
-def edges(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-    """Every (parent, name, child) of the model, each once."""
-    for parent in model.modules():
-        for name, child in parent._modules.items():
-            if child is not None:
-                yield parent, name, child
 
 
 # ---------------------------------------------------------------- weights

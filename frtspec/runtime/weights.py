@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from frtspec.runtime.census import Census
 from frtspec.runtime.errors import Refusal
 
 READABLE = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -117,14 +118,13 @@ def _computed(owner: nn.Module, path: str, name: str) -> Problem:
 
 
 def _tied(model: nn.Module, path: str, owner: nn.Module, name: str, value: object) -> Problem:
-    for other_path, other in model.named_modules():
-        for other_name, held in other._parameters.items():
-            if held is value and (other is not owner or other_name != name):
-                return (
-                    "host.tied",
-                    f"{path} is tied to {other_path}.{other_name}: one tensor serves both",
-                    "untie it (give this module its own copy), or leave this seat out",
-                )
+    for other_path, other, other_name in Census.of(model).parameters.get(id(value), ()):
+        if other is not owner or other_name != name:
+            return (
+                "host.tied",
+                f"{path} is tied to {other_path}.{other_name}: one tensor serves both",
+                "untie it (give this module its own copy), or leave this seat out",
+            )
     return None
 
 

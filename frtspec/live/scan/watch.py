@@ -81,15 +81,18 @@ class _Watcher:
         self.seen = seen
         self.running: list[str] = []
         self.groups: dict[str, _Group] = {}
-        self.norms: dict[str, Tensor] = {}
+        self.norms: dict[int, dict[str, Tensor]] = {}  # by where their output lies
+        self.normed: dict[str, int] = {}
 
     @contextmanager
     def hooked(self, path: str, module: nn.Module) -> Iterator[None]:
         def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            self.enter(path, module, _first(args, kwargs))
+            with torch._C.DisableTorchFunction():
+                self.enter(path, module, _first(args, kwargs))
 
         def leave(_: nn.Module, args: Any, output: Any) -> None:
-            self.leave(path, module, output)
+            with torch._C.DisableTorchFunction():
+                self.leave(path, module, output)
 
         handles = [
             module.register_forward_pre_hook(enter, with_kwargs=True, prepend=True),
@@ -119,11 +122,14 @@ class _Watcher:
         leaf = self.tree.leaf(path)
         value = first_tensor(output)
         if leaf is not None and leaf.kind.endswith("norm") and value is not None:
-            self.norms.pop(path, None)
-            self.norms[path] = value
+            before = self.norms.get(self.normed.get(path, -1), {})
+            before.pop(path, None)
+            self.normed[path] = value.data_ptr()
+            self.norms.setdefault(value.data_ptr(), {})[path] = value
 
     def preceded(self, path: str, given: Tensor) -> None:
-        found = tuple(norm for norm, value in reversed(self.norms.items()) if _same(value, given))
+        here = self.norms.get(given.data_ptr(), {})
+        found = tuple(norm for norm, value in reversed(here.items()) if _same(value, given))
         known = self.seen.before.get(path)
         self.seen.before[path] = (
             found if known is None else tuple(norm for norm in known if norm in found)
