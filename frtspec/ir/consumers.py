@@ -83,7 +83,10 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     },
     "DimDecl": {"names": SHAPES},
     "IndexDecl": {"name": SHAPES, "range": f"{CHECK}: how many siblings a seat may have"},
-    "ParamDecl": dict.fromkeys(("name", "default"), f"{REFERENCE}; {IMPL}: params of impls"),
+    "ParamDecl": {
+        **dict.fromkeys(("name", "default"), f"{REFERENCE}; {IMPL}: params of impls"),
+        **dict.fromkeys(("least", "most"), f"{CHECK}: what a route may set"),
+    },
     "PortDecl": {
         "direction": STRUCTURE,
         "name": REFERENCE,
@@ -257,6 +260,12 @@ MISSING: tuple[Missing, ...] = (
         ast.PortDecl,
         "a quantised value of this format at the boundary",
         lambda n: n.type.name.id in QUANTISED and n.type.name.id not in WIRE_FORMATS,
+    ),
+    Missing(
+        ast.ParamDecl,
+        "limits of a structure's param",
+        lambda n: n.least is not None,
+        owner="StructureDecl",
     ),
     Missing(ast.PackDecl, "a repeated pack", lambda n: n.index is not None),
     Missing(

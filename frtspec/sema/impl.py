@@ -111,8 +111,24 @@ class _Builder:
                 message = f"param `{node.name.id}` of an impl has a number as its default"
                 span = node.span if node.default is None else node.default.span
                 self.context.error(PARAM, message, span, help=f"write param {node.name.id} = 0.5")
-            found.append(ir.ImplParam(node.name.id, default, node.span))
+            param = ir.ImplParam(node.name.id, default, node.span, *self.limits(node))
+            if isinstance(node.default, ast.Number) and not param.holds(default):
+                message = f"the default of param `{param.name}` lies outside its own limits"
+                self.context.error(PARAM, message, node.default.span)
+            found.append(param)
         return tuple(found)
+
+    def limits(self, node: ast.ParamDecl) -> tuple[Decimal | None, Decimal | None]:
+        """The least and the largest value of a param."""
+        ends = [node.least, node.most]
+        lo, hi = (end.value if isinstance(end, ast.Number) else None for end in ends)
+        unread = [e for e in ends if e is not None and not isinstance(e, ast.Number | ast.ErrorNode)]
+        if unread or (lo is not None and hi is not None and hi < lo):
+            message = f"the limits of param `{node.name.id}` are no two numbers in order"
+            span = unread[0].span if unread else node.name.span
+            self.context.error(PARAM, message, span, help="write from 0 to 1")
+            return None, None
+        return lo, hi
 
     def needs(
         self, sizes: Sizes, packs: Packs, scaling: Scales, scales: Sequence[ir.Scale]

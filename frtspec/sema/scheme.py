@@ -270,14 +270,14 @@ def route_params(
 
 def _inside(context: Context, param: ir.ImplParam, number: Decimal, arg: ast.Arg) -> bool:
     """Whether a number lies in the range that the impl's param has; reports it if not."""
-    lo, hi = getattr(param, "lo", None), getattr(param, "hi", None)
-    if (lo is None or number >= lo) and (hi is None or number <= hi):
+    if param.holds(number):
         return True
+    lo, hi = ("" if end is None else str(end) for end in (param.lo, param.hi))
     context.error(
         PARAM,
-        f"`{param.name}` is {number}, outside its range",
+        f"`{param.name}` is {number}, outside its limits",
         arg.value.span,
-        help=f"impl param {param.name} lies in {'' if lo is None else lo}..={'' if hi is None else hi}",
+        help=f"it goes from {lo} to {hi}" if hi else f"it is {lo} or more",
     )
     return False
 

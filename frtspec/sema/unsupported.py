@@ -9,7 +9,7 @@ from frtspec.diag.source import Span
 from frtspec.ir.consumers import MISSING
 from frtspec.syntax import ast
 
-_OWNERS = (ast.ImplDecl, ast.SeatDecl)
+_OWNERS = (ast.ImplDecl, ast.SeatDecl, ast.StructureDecl)
 
 UNSUPPORTED = "FRT0700"
 

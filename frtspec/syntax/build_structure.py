@@ -35,8 +35,15 @@ class StructureBuilder(ExprBuilder):
         return ast.IndexDecl(self.name(name), self.build(bounds), self.span(tree))
 
     def param(self, tree: Node) -> ast.ParamDecl:
-        name, default = tree.children
-        return ast.ParamDecl(self.name(name), self.maybe(default), self.span(tree))
+        name, default, limits = tree.children
+        least, most = (None, None) if limits is None else limits.children
+        return ast.ParamDecl(
+            self.name(name),
+            self.maybe(default),
+            self.maybe(least),
+            self.maybe(most),
+            self.span(tree),
+        )
 
     # ------------------------------------------------------------ tensors
 

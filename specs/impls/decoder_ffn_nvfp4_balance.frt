@@ -8,9 +8,9 @@ impl nvfp4_balance for decoder_ffn.mlp version 1 {
   """
   status draft
 
-  param alpha = 0.5
-  param clamp_low = 0.25
-  param clamp_high = 4
+  param alpha = 0.5 from 0 to 1
+  param clamp_low = 0.25 from 0.01 to 1
+  param clamp_high = 4 from 1 to 100
 
   pack  gate_up = quantize(balance(cat(w_gate.T, w_up.T), in_b), nvfp4, per block 16)
   pack  down    = quantize(balance(w_down.T, hid_b), nvfp4, per block 16)

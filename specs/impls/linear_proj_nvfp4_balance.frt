@@ -6,9 +6,9 @@ impl nvfp4_balance for linear_proj version 1 {
   """
   status draft
 
-  param alpha = 0.5
-  param clamp_low = 0.25
-  param clamp_high = 4
+  param alpha = 0.5 from 0 to 1
+  param clamp_low = 0.25 from 0.01 to 1
+  param clamp_high = 4 from 1 to 100
 
   pack  weight = quantize(balance(w.T, in_b), nvfp4, per block 16)
   scale in_b   = balance(x_in, alpha, clamp_low, clamp_high)

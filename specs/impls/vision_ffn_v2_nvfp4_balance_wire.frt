@@ -7,9 +7,9 @@ impl nvfp4_balance_wire version 1 for vision_ffn.mlp version 2 {
   """
   status draft
 
-  param alpha = 0.5
-  param clamp_low = 0.25
-  param clamp_high = 4
+  param alpha = 0.5 from 0 to 1
+  param clamp_low = 0.25 from 0.01 to 1
+  param clamp_high = 4 from 1 to 100
 
   pack  fc1   = quantize(balance(w_fc1.T, in_b), nvfp4, per block 16)
   pack  fc2   = quantize(w_fc2.T, nvfp4, per block 16)

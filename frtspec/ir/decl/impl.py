@@ -15,11 +15,16 @@ Granularity = tuple[str, int | None]
 
 @dataclass(frozen=True)
 class ImplParam:
-    """A number that a scheme's route may set."""
+    """A number that a scheme's route may set, from ``lo`` to ``hi`` (None: no end)."""
 
     name: str
     default: Decimal
     span: Span
+    lo: Decimal | None = None
+    hi: Decimal | None = None
+
+    def holds(self, value: Decimal) -> bool:
+        return (self.lo is None or value >= self.lo) and (self.hi is None or value <= self.hi)
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,12 @@ class IndexDecl:
 
 @dataclass(frozen=True, slots=True)
 class ParamDecl:
-    """``param eps = 1e-6``."""
+    """``param eps = 1e-6``; in an impl also ``param alpha = 0.5 from 0 to 1``."""
 
     name: Name
     default: Expr | None
+    least: Expr | None
+    most: Expr | None
     span: Span
 
 

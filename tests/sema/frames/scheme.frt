@@ -24,8 +24,8 @@ impl fp8 for s version 1 {
 }
 
 impl four for s version 1 {
-  param alpha = 0.5
-  param least = 0.25
+  param alpha = 0.5 from 0 to 1
+  param least = 0.25 from 0.01
   pack  up   = quantize(balance(w_up.T, in_b), fp8_e4m3, per tensor)
   pack  down = quantize(w_down.T, fp8_e4m3, per tensor)
   scale in_b = balance(x_in, alpha, least, 4)
