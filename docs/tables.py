@@ -123,6 +123,15 @@ def views() -> str:
     return grid(("view", "arguments after the path", "is"), rows)
 
 
+def exports() -> str:
+    rows = [
+        (code(catalog), code(f"{key}[…]" if one else key), what)
+        for catalog, keys in words.EXPORTS.items()
+        for key, (one, what) in keys.items()
+    ]
+    return grid(("catalog", "entry", "is"), rows)
+
+
 def facts() -> str:
     rows = [(code(name), values, doc) for name, (values, doc) in words.FACTS.items()]
     return grid(("fact", "values", "says that"), rows)
@@ -425,6 +434,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scales": lambda: _words(("scale", "is"), words.SCALES),
     "layouts": lambda: _words(("layout", "is"), words.LAYOUTS),
     "forms": lambda: _words(("form", "is"), words.FORMS),
+    "exports": exports,
     "proofs": lambda: _words(("`prove`", "means"), words.PROOFS),
 }
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from frtspec.codegen import dimsrc
-from frtspec.dims import Constraint, DimError, Poly, Shape, instance
-from frtspec.ir.decl import Port, Slot, Structure
+from frtspec.dims import Constraint, DimError, Poly, Shape, axis, instance
+from frtspec.ir.decl import Inner, Port, Slot, Structure
 
 _WIDTHS = ((64, 96, 48, 80, 32, 112, 16, 128), (160, 96, 128, 64, 48, 32, 16))
 _MORE = (8, 4, 2, 1, 192, 256, 512, 1024, 2048)
+_COUNTS = ((2, 3, 4, 6, 5), (3, 5, 2, 4, 6))
+"""For batches, tokens and heads: axes that lead and that no weight has."""
+
 _ROWS = (5, 33)
 _MOST_STEPS = 20_000
 _LARGEST = 4096
@@ -25,8 +28,8 @@ def fitting_sizes(structure: Structure) -> list[dict[str, int]]:
     axis shows. Empty when no small sizes fit.
     """
     found = []
-    for widths, rows in zip(_WIDTHS, _ROWS, strict=True):
-        search = _Search.of(structure, widths, rows)
+    for widths, counts, rows in zip(_WIDTHS, _COUNTS, _ROWS, strict=True):
+        search = _Search.of(structure, widths, counts, rows)
         sizes = search.find(distinct=True) or search.find(distinct=False)
         if sizes is not None and sizes not in found:
             found.append(sizes)
@@ -47,20 +50,30 @@ class _Search:
     steps: int = field(default=0)
 
     @staticmethod
-    def of(structure: Structure, widths: Sequence[int], rows: int) -> _Search:
+    def of(
+        structure: Structure, widths: Sequence[int], counts: Sequence[int], rows: int
+    ) -> _Search:
         shapes = list(_instances(structure))
-        every = dimsrc.symbols(shapes, structure.requires)
+        rules = [*structure.requires, *_inner_rules(structure)]
+        every = dimsrc.symbols(shapes, rules)
         symbols = [symbol for symbol in every if not symbol.startswith("sum(")]
         folded = {s for shape in shapes for axis in shape if axis.rows for s in axis.symbols()}
-        named = _named_sizes(structure.requires)
+        named = _named_sizes(rules)
+        leading = _leading(structure)
         options = {
-            symbol: (rows,) if symbol in folded else tuple(dict.fromkeys((*widths, *named, *_MORE)))
+            symbol: tuple(
+                dict.fromkeys(
+                    (*(counts if symbol in leading else ()), *widths, *named, *_MORE)
+                    if symbol not in folded
+                    else (rows,)
+                )
+            )
             for symbol in symbols
         }
         tests: dict[str, list[Callable[[Mapping[str, int]], bool]]] = {s: [] for s in symbols}
         for size in (option for shape in shapes for axis in shape for option in axis.alternatives):
             _schedule(tests, symbols, size.symbols(), partial(_some, size))
-        for rule in structure.requires:
+        for rule in rules:
             _schedule(tests, symbols, rule.symbols(), rule.check)
         return _Search(symbols, options, frozenset(folded), tests)
 
@@ -83,6 +96,19 @@ class _Search:
             env = {**chosen, symbol: size}
             if all(_holds(test, env) for test in self.tests[symbol]):
                 yield from self._assignments(env, distinct)
+
+
+def _leading(structure: Structure) -> set[str]:
+    """Dims that are an axis before the last of some port of three axes or more, and neither
+    the last of one nor in any weight."""
+    ports = [port.shape for port in (*structure.inputs, *structure.outputs)]
+    weights = [slot.shape or () for slot in structure.slots]
+    inner = [s for slot in structure.slots if slot.inner for s in _inner_shapes(slot.inner)]
+    wide = {s for shape in (*weights, *inner) for item in shape for s in item.symbols()}
+    wide |= {s for shape in ports if shape for s in shape[-1].symbols()}
+    return {
+        s for shape in ports if len(shape) > 2 for item in shape[:-1] for s in item.symbols()
+    } - wide
 
 
 def _some(size: Poly, env: Mapping[str, int]) -> bool:
@@ -121,9 +147,31 @@ def _instances(structure: Structure) -> Iterator[Shape]:
     counts = {index.name: min(max(3, index.lo), index.hi) for index in structure.indexes}
     values: list[Port | Slot] = [*structure.inputs, *structure.slots, *structure.outputs]
     for value in values:
+        if isinstance(value, Slot) and value.inner is not None:
+            yield from _inner_shapes(value.inner)
         if value.shape is None:
             continue
         if value.index is None:
             yield value.shape
         else:
             yield from (instance(value.shape, k) for k in range(counts[value.index]))
+
+
+def _inner_shapes(inner: Inner) -> Iterator[Shape]:
+    """The shapes of an inner structure's slots, in the outer dims."""
+    dims = dict(inner.dims)
+    for slot in inner.slots:
+        yield tuple(
+            axis([option.subs(dims) for option in item.alternatives]) for item in slot.shape or ()
+        )
+
+
+def _inner_rules(structure: Structure) -> Iterator[Constraint]:
+    """What inner structures require of sizes that are known outside."""
+    for slot in structure.slots:
+        if slot.inner is None:
+            continue
+        dims = dict(slot.inner.dims)
+        for rule in slot.inner.whole.requires:
+            if set(rule.symbols()) <= dims.keys():
+                yield Constraint(rule.kind, tuple(arg.subs(dims) for arg in rule.args))

@@ -11,13 +11,16 @@ from frtspec.codegen.homes import Homes
 from frtspec.codegen.names import free, structure_module
 from frtspec.codegen.pysrc import imports, pyrepr
 from frtspec.codegen.structview import boundary_bounds
-from frtspec.ir.decl import Impl, Structure
-from frtspec.sema.combos import may_be_absent, optional_items
+from frtspec.codegen.unsupported import Unsupported
+from frtspec.ir.decl import Impl, Inner, Structure
+from frtspec.sema.combos import Combo, may_be_absent, optional_items
+from frtspec.sema.composition import settled
 
 
 @dataclass(frozen=True)
 class GateView:
-    """``sizes``: one mapping of dims a row; ``loop``: the lines that list the cases."""
+    """``sizes``: one mapping of dims a row; ``loop``: the lines that list the cases;
+    ``inner``: how the structures in slots are set, one choice each."""
 
     name: str
     version: int
@@ -30,6 +33,7 @@ class GateView:
     impls: tuple[str, ...]
     params: tuple[str, ...]
     uses_product: bool
+    inner: tuple[tuple[str, ...], ...]
 
 
 def gate_view(structure: Structure, impls: Sequence[Impl], homes: Homes) -> GateView:
@@ -50,6 +54,7 @@ def gate_view(structure: Structure, impls: Sequence[Impl], homes: Homes) -> Gate
         impls=tuple(homes.impl_class(impl) for impl in impls),
         params=tuple(param.name for param in structure.params if param.default is None),
         uses_product=bool(axes),
+        inner=tuple(_inner_cases(structure)),
     )
 
 
@@ -82,3 +87,30 @@ def _loop(structure: Structure) -> list[str]:
     body.append("    found += [harness.Case(variants, given, sizes) for sizes in SIZES]")
     lines += [pad + line for text in body for line in text.split("\n")]
     return lines
+
+
+def _inner_cases(structure: Structure) -> list[tuple[str, ...]]:
+    """Two settings of the inner structures: the first values of what their pins leave, with
+    every optional weight, and the last values, with none."""
+    inner = [(slot.name, slot.inner) for slot in structure.slots if slot.inner is not None]
+    if not inner:
+        return []
+    return [
+        tuple(f"{pyrepr(name)}: {_inner_case(what, last)}" for name, what in inner)
+        for last in (False, True)
+    ]
+
+
+def _inner_case(inner: Inner, last: bool) -> str:
+    if any(slot.inner is not None for slot in inner.slots):
+        span = inner.whole.origin.span
+        raise Unsupported(f"a case of `{inner.name}`, made of structures itself", span)
+    choices = list(settled(inner))
+    variants = choices[-1 if last else 0]
+    combo = Combo(tuple(variants.items()), frozenset(port.name for port in inner.inputs))
+    given = tuple(
+        slot.name
+        for slot in inner.slots
+        if combo.holds(slot.when) and not (last and may_be_absent(inner.whole, slot))
+    )
+    return f"harness.InnerCase({pyrepr(variants)}, {pyrepr(given)})"

@@ -14,7 +14,6 @@ from frtspec.codegen.names import structure_module
 from frtspec.codegen.patternsrc import names_used, pattern_rows
 from frtspec.codegen.pysrc import Py, call, pyrepr, text_literal, told_lines, wrapped
 from frtspec.codegen.refsrc import Function, References, shaped
-from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Constraint, Shape
 from frtspec.ir.decl import Gate, MetricBound, Part, Port, Rule, Seam, Slot, Structure
 
@@ -145,6 +144,15 @@ def _signature(part: Part) -> str:
     return f"{part.name} ({', '.join(part.params)}) -> {', '.join(part.results)}"
 
 
+def _results(part: Part, structure: Structure) -> tuple[int | str, ...]:
+    """What each result of a part looks like: an argument, by position, or an output."""
+    outputs = [port.name for port in structure.outputs]
+    return tuple(
+        part.params.index(r) if r in part.params else r if r in outputs else 0
+        for r in part.results
+    )
+
+
 def _judged(gate: Gate) -> str:
     """``on real_distribution: cosine >= 0.999, max_abs``: a gate as the spec says it."""
     where = [f"{word} {name}" for word, name in (("on", gate.on), ("per", gate.per)) if name]
@@ -209,7 +217,7 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     if structure.rules:
         fields.append("rules=RULES")
     if structure.parts:
-        fields.append(f"parts={pyrepr(tuple(part.name for part in structure.parts))}")
+        fields.append(f"parts={pyrepr({p.name: _results(p, structure) for p in structure.parts})}")
     inner = [_inner_row(slot, references, names) for slot in structure.slots if slot.inner]
     if inner:
         fields.append(f"inner={{{', '.join(inner)}}}")

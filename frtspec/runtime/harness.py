@@ -205,9 +205,7 @@ class _Trial:
         return DTYPES[names[0]]
 
     def _judge(self, rung: RungSpec, dtype: torch.dtype) -> Result:
-        given = Synthetic(
-            self.spec, self.case.given, self.case.sizes, self.generator, self.device
-        )
+        given = Synthetic(self.spec, self.case.given, self.case.sizes, self.generator, self.device)
         wires = given.wires()
         found = dict(given.values(self.spec.inputs, dtype, weights=False)) | wires
         inputs = {name: found[name] for name in self.spec.inputs if name in found}
@@ -227,8 +225,11 @@ class _Trial:
         reference = self.spec.reference(**calls, record=measure)
         impl = self._packed(slots, amax).on(rung)
         treated, pieces = self._treated(impl, rung, inputs, calls)
-        scores = _scores(self.spec.outputs, decoded(self.spec, reference, scales),
-            decoded(self.spec, treated, scales))
+        scores = _scores(
+            self.spec.outputs,
+            decoded(self.spec, reference, scales),
+            decoded(self.spec, treated, scales),
+        )
         unlike = [] if rung.kind == "emulate" else shared(self.spec, inputs, treated)
         if unlike:
             return self._result("failed", "; ".join(unlike))
@@ -250,7 +251,8 @@ class _Trial:
         """The boundary with the impl in its place; for a seam, the cut's own scores too."""
         run = _on_rows(impl, rung)
         if self.impl.SPEC.seam is None:
-            return run(*inputs.values()), None
+            read = inspect.signature(getattr(impl, rung.run)).parameters
+            return run(**{name: value for name, value in inputs.items() if name in read}), None
         seam = self.spec.seams[self.impl.SPEC.seam]
         names = (*seam.slots, *seam.variants, *seam.params)
         own = {name: calls[name] for name in names if name in calls}
@@ -293,11 +295,12 @@ def _on_rows(impl: BoundImpl, rung: RungSpec) -> Callable[..., Any]:
     """The rung as a call that returns the dtype it was given, as the host's module would."""
     method = getattr(impl, rung.run)
 
-    def call(*inputs: Tensor) -> Any:
-        result = method(*inputs)
+    def call(*inputs: Tensor, **named: Tensor) -> Any:
+        result = method(*inputs, **named)
+        like = next(iter((*inputs, *named.values())))
         if isinstance(result, Tensor):
-            return result.to(inputs[0].dtype)
-        return tuple(item.to(inputs[0].dtype) for item in result)
+            return result.to(like.dtype)
+        return tuple(None if item is None else item.to(like.dtype) for item in result)
 
     return call
 

@@ -15,6 +15,7 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
 from flashrt_gen.structures.adaln_producer_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -23,7 +24,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "D": 160, "C": 96},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = ()
+IMPLS: tuple[type[BoundImpl], ...] = (AdalnProducerBf16,)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -60,6 +61,16 @@ def cases() -> list[harness.Case]:
     return found
 
 
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
+
+
 def run(
     impl: type[BoundImpl] | None = None,
     *,
@@ -87,4 +98,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

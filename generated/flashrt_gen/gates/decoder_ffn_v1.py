@@ -15,7 +15,11 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.decoder_ffn_fp8_dynamic import DecoderFfnFp8Dynamic
 from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
+from flashrt_gen.impls.decoder_ffn_w4a16_int4 import DecoderFfnW4a16Int4
+from flashrt_gen.impls.decoder_ffn_w4a16_static import DecoderFfnW4a16Static
+from flashrt_gen.impls.decoder_ffn_w8a16_static import DecoderFfnW8a16Static
 from flashrt_gen.structures.decoder_ffn_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -24,7 +28,13 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "D": 160, "F": 96},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (DecoderFfnFp8Static,)
+IMPLS: tuple[type[BoundImpl], ...] = (
+    DecoderFfnFp8Dynamic,
+    DecoderFfnFp8Static,
+    DecoderFfnW4a16Int4,
+    DecoderFfnW4a16Static,
+    DecoderFfnW8a16Static,
+)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -49,6 +59,16 @@ def cases() -> list[harness.Case]:
         for given in harness.subsets(needed, free):
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -78,4 +98,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

@@ -15,15 +15,16 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
 from flashrt_gen.structures.gated_delta_core_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 64, "S": 96, "H": 48, "Dk": 80, "Dv": 32},
-    {"B": 160, "S": 96, "H": 128, "Dk": 64, "Dv": 48},
+    {"B": 2, "S": 3, "H": 64, "Dk": 96, "Dv": 48},
+    {"B": 3, "S": 5, "H": 160, "Dk": 96, "Dv": 128},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = ()
+IMPLS: tuple[type[BoundImpl], ...] = (GatedDeltaCoreBf16,)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -40,6 +41,16 @@ def cases() -> list[harness.Case]:
         for given in harness.subsets(needed, free):
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -69,4 +80,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

@@ -15,7 +15,13 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.linear_proj_fp8_dynamic import LinearProjFp8Dynamic
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
+from flashrt_gen.impls.linear_proj_int8_dynamic import LinearProjInt8Dynamic
+from flashrt_gen.impls.linear_proj_nvfp4_dynamic import LinearProjNvfp4Dynamic
+from flashrt_gen.impls.linear_proj_w4a16_int4 import LinearProjW4a16Int4
+from flashrt_gen.impls.linear_proj_w4a16_static import LinearProjW4a16Static
+from flashrt_gen.impls.linear_proj_w8a16_static import LinearProjW8a16Static
 from flashrt_gen.structures.linear_proj_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -24,7 +30,15 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "K": 160, "N": 96},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (LinearProjFp8Static,)
+IMPLS: tuple[type[BoundImpl], ...] = (
+    LinearProjFp8Dynamic,
+    LinearProjFp8Static,
+    LinearProjInt8Dynamic,
+    LinearProjNvfp4Dynamic,
+    LinearProjW4a16Int4,
+    LinearProjW4a16Static,
+    LinearProjW8a16Static,
+)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -44,6 +58,16 @@ def cases() -> list[harness.Case]:
         for given in harness.subsets(needed, free):
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -73,4 +97,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

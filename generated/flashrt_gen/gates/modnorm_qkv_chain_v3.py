@@ -19,8 +19,8 @@ from flashrt_gen.structures.modnorm_qkv_chain_v3 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 64, "M": 96, "D": 48, "C": 80, "Nq": 32, "Nk": 112, "Nv": 16, "F": 128},
-    {"B": 160, "M": 96, "D": 128, "C": 64, "Nq": 48, "Nk": 32, "Nv": 16, "F": 8},
+    {"B": 2, "M": 3, "D": 64, "C": 96, "Nq": 48, "Nk": 80, "Nv": 32, "F": 112},
+    {"B": 3, "M": 5, "D": 160, "C": 96, "Nq": 128, "Nk": 64, "Nv": 48, "F": 32},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = ()
@@ -52,6 +52,16 @@ def cases() -> list[harness.Case]:
     return found
 
 
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
+
+
 def run(
     impl: type[BoundImpl] | None = None,
     *,
@@ -79,4 +89,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

@@ -15,6 +15,8 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.moe_experts_nvfp4_dynamic import MoeExpertsNvfp4Dynamic
+from flashrt_gen.impls.moe_experts_w4a16_static import MoeExpertsW4a16Static
 from flashrt_gen.structures.moe_experts_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -23,7 +25,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "D": 160, "E": 96, "F": 128, "K": 64},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = ()
+IMPLS: tuple[type[BoundImpl], ...] = (MoeExpertsNvfp4Dynamic, MoeExpertsW4a16Static)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -37,6 +39,16 @@ def cases() -> list[harness.Case]:
         for given in [()]:
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -66,4 +78,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

@@ -15,6 +15,7 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.structures.patch_projection_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -23,7 +24,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "K": 160, "N": 96},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = ()
+IMPLS: tuple[type[BoundImpl], ...] = (PatchProjectionBf16,)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("rel_l2"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -41,6 +42,16 @@ def cases() -> list[harness.Case]:
         for given in harness.subsets(needed, free):
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -70,4 +81,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

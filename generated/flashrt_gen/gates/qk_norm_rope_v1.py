@@ -15,15 +15,16 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.structures.qk_norm_rope_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 64, "T": 96, "Hq": 48, "D": 80, "Hkv": 32, "R": 16},
-    {"B": 160, "T": 96, "Hq": 128, "D": 64, "Hkv": 48, "R": 32},
+    {"B": 2, "T": 3, "Hq": 64, "D": 96, "Hkv": 48, "R": 80},
+    {"B": 3, "T": 5, "Hq": 160, "D": 96, "Hkv": 128, "R": 64},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = ()
+IMPLS: tuple[type[BoundImpl], ...] = (QkNormRopeBf16,)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -39,6 +40,7 @@ def cases() -> list[harness.Case]:
             continue
         needed: list[str] = []
         free: list[str] = []
+        free += ["v"]
         if normalization_scope == "per_head":
             needed += ["q_norm_weight", "k_norm_weight"]
         if normalization_scope == "projection":
@@ -53,6 +55,16 @@ def cases() -> list[harness.Case]:
         for given in harness.subsets(needed, free):
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -82,4 +94,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

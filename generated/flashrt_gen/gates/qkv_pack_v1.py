@@ -15,6 +15,8 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.qkv_pack_bf16 import QkvPackBf16
+from flashrt_gen.impls.qkv_pack_fp8_dynamic import QkvPackFp8Dynamic
 from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
 from flashrt_gen.structures.qkv_pack_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
@@ -24,7 +26,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "K": 160, "N[0]": 96, "N[1]": 128, "N[2]": 64},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (QkvPackFp8Static,)
+IMPLS: tuple[type[BoundImpl], ...] = (QkvPackBf16, QkvPackFp8Dynamic, QkvPackFp8Static)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""
@@ -42,6 +44,16 @@ def cases() -> list[harness.Case]:
         for given in harness.subsets(needed, free):
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -71,4 +83,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

@@ -19,8 +19,8 @@ from flashrt_gen.structures.qkv_rope_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 64, "T": 96, "D": 48, "Hkv": 80, "Hq": 32},
-    {"B": 160, "T": 96, "D": 128, "Hkv": 64, "Hq": 48},
+    {"B": 2, "T": 3, "D": 64, "Hkv": 96, "Hq": 48},
+    {"B": 3, "T": 5, "D": 160, "Hkv": 96, "Hq": 128},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = ()
@@ -37,6 +37,16 @@ def cases() -> list[harness.Case]:
         for given in [()]:
             found += [harness.Case(variants, given, sizes) for sizes in SIZES]
     return found
+
+
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        device=device,
+        seed=seed,
+    )
 
 
 def run(
@@ -66,4 +76,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

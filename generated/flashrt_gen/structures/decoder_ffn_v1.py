@@ -22,12 +22,23 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import at_least, dims, rows
-from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    SeamSpec,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "0b359d577bea07b53ab0b81330cf6f926a6ce7edc5c023b54ef7a320644d6153"
-CONTRACT_DIGEST = "01d672b6b1cd587cc9719ac1e8b75e6e4c9b0bd1852c1438a25ba60b43e21015"
+SOURCE_DIGEST = "5eaec78438ae67b1791b97e076598a8af11da515b2d7c315aa3b23bbdffb95c2"
+CONTRACT_DIGEST = "4144cb4ce72d691284e58e4add5276f943016a77a55f273d4611a5c4c47dee97"
 
 M, D, F = dims("M", "D", "F")
 
@@ -157,6 +168,66 @@ SEAMS = {
     ),
 }
 
+RULES = (qualify(at_least(D * F, 1048576)),)
+
+DISCOVER = (
+    Pattern(
+        seam="mlp",
+        roles=(
+            Role("gate", "linear", holds=(Held(("w_gate",)),)),
+            Role("up", "linear", holds=(Held(("w_up",)),)),
+            Role("down", "linear", holds=(Held(("w_down",)),)),
+            Role("act", "activation", tells={"activation": {"gelu_tanh": "gelu", "silu": "silu"}}),
+            Role(
+                "norm",
+                "rms_norm",
+                where="around",
+                holds=(Held(("w_norm",)),),
+                called=(("post_attention_layernorm", "pre_feedforward_layernorm", "ffn_norm"),),
+                tells={
+                    "norm_weight_mode": {"offset": "offset", "direct": "direct"},
+                    "norm_rounding": {
+                        "after_weight": "after_weight",
+                        "before_weight": "before_weight",
+                    },
+                },
+                gives="eps",
+            ),
+        ),
+        points={"x_after_norm": RoleAt("input"), "act_after_mul": RoleAt("input", "down")},
+        variants={"conditioning": "none"},
+        around=True,
+        ports={"x": RoleAt("input", "norm"), "y": RoleAt("output")},
+    ),
+    Pattern(
+        seam="mlp",
+        roles=(
+            Role("both", "linear", holds=(Held(("w_gate", "w_up")),)),
+            Role("down", "linear", holds=(Held(("w_down",)),)),
+            Role("act", "activation", tells={"activation": {"gelu_tanh": "gelu", "silu": "silu"}}),
+            Role(
+                "norm",
+                "rms_norm",
+                where="around",
+                holds=(Held(("w_norm",)),),
+                called=(("post_attention_layernorm", "pre_feedforward_layernorm", "ffn_norm"),),
+                tells={
+                    "norm_weight_mode": {"offset": "offset", "direct": "direct"},
+                    "norm_rounding": {
+                        "after_weight": "after_weight",
+                        "before_weight": "before_weight",
+                    },
+                },
+                gives="eps",
+            ),
+        ),
+        points={"x_after_norm": RoleAt("input"), "act_after_mul": RoleAt("input", "down")},
+        variants={"conditioning": "none"},
+        around=True,
+        ports={"x": RoleAt("input", "norm"), "y": RoleAt("output")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="decoder_ffn",
     version=1,
@@ -173,7 +244,7 @@ SPEC = StructureSpec(
     seams=SEAMS,
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "unfused_chain", "vendor"),
-    qualify=(at_least(D * F, 1048576),),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    discover=DISCOVER,
 )

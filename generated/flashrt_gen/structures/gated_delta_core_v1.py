@@ -9,9 +9,8 @@ one step. The state comes in and goes out in float32: rounding it between calls 
 let the error grow with the number of tokens.
 
 Evidence:
-48 of 64 layers of Qwen3.6 carry this state at 48 heads of width 128, Nex-N2 at 32 heads. A
-route that updates a state which nobody hands over is not this structure. Prefill may run in
-chunks; it has to end in a state that the next step accepts.
+48 of 64 layers of Qwen3.6 carry this state at 48 heads of width 128, Nex-N2 at 32 heads.
+Prefill may run in chunks; it has to end in a state that the next step accepts.
 
     inputs   q [B, S, H, Dk], k [B, S, H, Dk], v [B, S, H, Dv], log_decay [B, S, H], beta [B, S, H],
              state? [B, H, Dk, Dv] f32
@@ -25,13 +24,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.dims import dims
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.dims import dims, measured
+from frtspec.runtime import Bound, StructureSpec, check_abi, ops, require
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "2287668c16cd1f0984470f13dea6e824b5d3265014f4d5a9d2cf0ef3f3f8ea74"
-CONTRACT_DIGEST = "edcbc6059489c3bc680757596c213327cb2ee4fccd712eee1803bb272bab6362"
+SOURCE_DIGEST = "e55965cd4aadb2915d797fd3a1f6d2290850338b85e6fd775d20035942717e03"
+CONTRACT_DIGEST = "af395d3c02520cb4821ca3ae0cd111cffc50cb9fd9482a49f2cf235776de409d"
 
 B, S, H, Dk, Dv = dims("B", "S", "H", "Dk", "Dv")
 
@@ -104,6 +103,11 @@ def reference(
     return y, final_state
 
 
+RULES = (
+    require(measured("kept", "state", "is", "explicit")),
+    require(measured("repeats", "y", "is", "exact")),
+)
+
 SPEC = StructureSpec(
     name="gated_delta_core",
     version=1,
@@ -120,7 +124,7 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "vendor"),
-    qualify=(),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    updates={"final_state": "state"},
 )

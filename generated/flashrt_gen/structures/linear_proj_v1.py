@@ -20,13 +20,23 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.dims import at_least, dims, rows
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.dims import at_least, between, dims, rows
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "207a5cd49e9505ea2e257781d85fb2b26ad018028c13babdf53017417e2890d6"
-CONTRACT_DIGEST = "cd56c34b540bb9fef2ec102dcb0c5bfbf426197c68372317bf79144fd07514f8"
+SOURCE_DIGEST = "9b837f06770c8e247486930e59156cf38b05b22d45da032dc3154292dfce7c04"
+CONTRACT_DIGEST = "b44ec8538dcef32079f3061507fdf544abeb387ec39b5b3b856f8f495e7cf69f"
 
 M, K, N = dims("M", "K", "N")
 
@@ -79,6 +89,40 @@ def reference(
     return a.to(x.dtype)
 
 
+RULES = (
+    qualify(at_least(K * N, 1048576)),
+    qualify(
+        at_least(K * M * N, 200000000),
+        form="fp8_static",
+        when=lambda v: v["bias"] == "add",
+        because="bias is add",
+    ),
+    qualify(
+        between(20000000, K * M * N, 1000000000),
+        form="fp8_static",
+        when=lambda v: v["bias"] == "none",
+        because="bias is none",
+    ),
+    qualify(at_least(K * M * N, 0), form="fp8_wire"),
+)
+
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "proj",
+                "linear",
+                where="at",
+                holds=(Held(("w",)), Held(("b",), when=lambda v: v["bias"] == "add")),
+            ),
+        ),
+        points={"x_in": RoleAt("input")},
+        variants={"epilogue": "none"},
+        ports={"x": RoleAt("input"), "y": RoleAt("output")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="linear_proj",
     version=1,
@@ -95,7 +139,7 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "vendor"),
-    qualify=(at_least(K * N, 1048576),),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    discover=DISCOVER,
 )

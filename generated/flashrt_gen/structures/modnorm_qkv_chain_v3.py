@@ -37,7 +37,7 @@ from frtspec.runtime import Bound, StructureSpec, check_abi, ops
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "d70e7c7cf25891fb323036bbceb046f540a385930b16bcbc2d6e411aaaa10200"
-CONTRACT_DIGEST = "4269ec19655cd8e5ff3b5319d8d5f2cd2b323acdcd3261346de4244a0b06a3ec"
+CONTRACT_DIGEST = "d5fe7823e227d967444013f7ae7129e58b04e9f9e585b584713d83d8946833f0"
 
 B, M, D, C, F, Nq, Nk, Nv = dims("B", "M", "D", "C", "F", "Nq", "Nk", "Nv")
 
@@ -288,8 +288,6 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("host_chain",),
-    qualify=(),
-    requires=(),
     reference=reference,
-    parts=("self_attention", "cross_attention"),
+    parts={"self_attention": (0,), "cross_attention": (0,)},
 )

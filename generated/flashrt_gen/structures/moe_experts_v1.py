@@ -29,12 +29,12 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import at_least, at_most, dims, rows
-from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops
+from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops, qualify, require
 
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "434ec00528c587cfbb320e27a50f5c5a19eb2f4e8fad3f1e7330960c02d0d986"
-CONTRACT_DIGEST = "2dd4ce065d4b463c4ac46a6980363be5af685fb855f0e0699456e0cfa116f7ef"
+CONTRACT_DIGEST = "e36d38ff20d32f90f2ea8404762ebe60bba5f4233dc20c0b2f2abba736f569f5"
 
 M, D, F, E, K = dims("M", "D", "F", "E", "K")
 
@@ -133,6 +133,11 @@ SEAMS = {
     ),
 }
 
+RULES = (
+    require(at_most(K, E)),
+    qualify(at_least(D * E * F, 1048576)),
+)
+
 SPEC = StructureSpec(
     name="moe_experts",
     version=1,
@@ -149,8 +154,7 @@ SPEC = StructureSpec(
     seams=SEAMS,
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "unfused_chain", "vendor"),
-    qualify=(at_least(D * E * F, 1048576),),
-    requires=(at_most(K, E),),
     reference=reference,
+    rules=RULES,
     sizes={"k": "K"},
 )

@@ -16,13 +16,23 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from frtspec.dims import dims, rows
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.dims import dims, measured, rows
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    StructureSpec,
+    check_abi,
+    ops,
+    require,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "71bb07c8220536858c41eaa333bb74bd4cad7e594e5bfbd7acf137b4952c17b8"
-CONTRACT_DIGEST = "d96b004bec805132d333f1264d608154e640b401c89b715e3275e85e4147d926"
+SOURCE_DIGEST = "74c0a1da625ca05e8c22bcf6ec27180ac5ab61f3d3827c9075e232e394896adb"
+CONTRACT_DIGEST = "2c147441c51c44c5d5d55370fe9c2514705009d2beffc8683c0d27b832f7b1cc"
 
 M, D = dims("M", "D")
 
@@ -52,6 +62,19 @@ def reference(
     return (n * w.float() + b.float()).to(x.dtype)
 
 
+RULES = (require(measured("dtype", "x", "is", "f32"), form="bf16"),)
+
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role("norm", "layer_norm", where="at", holds=(Held(("w",)), Held(("b",))), gives="eps"),
+        ),
+        points={"x_in": RoleAt("input")},
+        ports={"x": RoleAt("input"), "y": RoleAt("output")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="norm_fused",
     version=1,
@@ -68,7 +91,7 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "vendor"),
-    qualify=(),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    discover=DISCOVER,
 )

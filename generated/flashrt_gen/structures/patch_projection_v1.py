@@ -7,10 +7,9 @@ Hosts write it as a convolution whose kernel and stride are the whole patch. Wit
 padding, dilation, groups and overlap that is one product over flattened patches.
 
 Evidence:
-Only a convolution of rank 3 whose kernel equals its stride, with padding 0, dilation 1 and
-one group, is this product. On an RTX 5090 flash-rt measured the projection of 6256 patches of
-width 1536 (Qwen3-VL) at 0.127 ms against 1.294 ms for the convolution, and 768 of width 1176
-(LingBot-VLA) at 0.0327 ms against 0.336 ms.
+On an RTX 5090 flash-rt measured the projection of 6256 patches of width 1536 (Qwen3-VL) at
+0.127 ms against 1.294 ms for the convolution, and 768 of width 1176 (LingBot-VLA) at 0.0327 ms
+against 0.336 ms.
 
     inputs   x [M, K]
     slots    w [K, N], b? [N]
@@ -26,13 +25,23 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.dims import dims, rows
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.dims import dims, measured, rows
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    StructureSpec,
+    check_abi,
+    ops,
+    require,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "d5b471993acf0b198702ef61af68b457b6012ad06e3c6864520de52f7ac40c2f"
-CONTRACT_DIGEST = "77fcb330c89d01ebbb179945fe28394ac9f07826584401b495533580677fbd48"
+SOURCE_DIGEST = "c888d780234587f9616e2a0320fea0f78507cfc7a9cd1894cac0f05f9adaa953"
+CONTRACT_DIGEST = "bdd9ed4e6e519e4d9ba017efcc21ade825d310a40cc76d7925193aa62dd963ab"
 
 M, K, N = dims("M", "K", "N")
 
@@ -75,6 +84,29 @@ def reference(
     return p
 
 
+RULES = (
+    require(measured("kernel", "w", "is", "stride")),
+    require(measured("padding", "w", "==", 0)),
+    require(measured("dilation", "w", "==", 1)),
+    require(measured("groups", "w", "==", 1)),
+    require(measured("conv_rank", "w", "==", 3)),
+)
+
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "proj",
+                "conv",
+                holds=(Held(("w",)), Held(("b",), when=lambda v: v["bias"] == "add")),
+            ),
+        ),
+        points={"x_in": RoleAt("input")},
+        ports={"x": RoleAt("input"), "y": RoleAt("output")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="patch_projection",
     version=1,
@@ -91,7 +123,7 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("rel_l2")),
     latency_against=("host_chain",),
-    qualify=(),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    discover=DISCOVER,
 )

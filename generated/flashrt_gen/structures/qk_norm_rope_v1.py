@@ -5,16 +5,17 @@ Norms of queries and keys, then rotary embedding of both.
 
 The norm's mean runs over each head, or over all heads of a projection. Position tables
 come expanded to every token, whatever geometry they are made from. Channels behind the
-rotary extent R keep their normed value. Values are not touched, so they are not here.
+rotary extent R keep their normed value. Values pass through as
+they are, where they are handed in.
 
 Evidence:
 Cosmos and audio hosts norm each head, Wan the whole projection before it is split. Qwen
 rounds between norm and weight and rotates in the host dtype. Writing the result into a cache is
 another region, also where one kernel does both.
 
-    inputs   q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2]
+    inputs   q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2], v? [B, T, Hkv, D]
     slots    q_norm_weight? [D], k_norm_weight? [D], q_norm_wide? [D*Hq], k_norm_wide? [D*Hkv]
-    outputs  q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D]
+    outputs  q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]
     gate     boundary on real_distribution: cosine >= 0.999, max_abs, p99_abs
     gate     latency per shape: net_positive including boundary, against torch_compile,
              unfused_chain, vendor
@@ -25,13 +26,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.dims import at_most, dims, divides
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.dims import at_most, dims, divides, measured
+from frtspec.runtime import Bound, StructureSpec, check_abi, ops, require
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "5ae04b8a531113bba6aa01eb76da1b82760bd9e2567c0e73d581dd4c5fa60830"
-CONTRACT_DIGEST = "5f3df1bff4cdf5de702260d885c07dec7519658e4bb21b9dedd615a155af2c5f"
+SOURCE_DIGEST = "e1b9c778d08ee90a74e8cbdcdaff2ce62c9e51caf4e584ac4d99064b007656e4"
+CONTRACT_DIGEST = "e542d758b2f6e18dfa59ff354d4927ca10b12fd0d45f4f0a1ab85db40f7c77b4"
 
 B, T, Hq, Hkv, D, R = dims("B", "T", "Hq", "Hkv", "D", "R")
 
@@ -40,12 +41,14 @@ SHAPES = {
     "k": (B, T, Hkv, D),
     "cos": (B, T, R / 2),
     "sin": (B, T, R / 2),
+    "v": (B, T, Hkv, D),
     "q_norm_weight": (D,),
     "k_norm_weight": (D,),
     "q_norm_wide": (D * Hq,),
     "k_norm_wide": (D * Hkv,),
     "q_after_rope": (B, T, Hq, D),
     "k_after_rope": (B, T, Hkv, D),
+    "v_out": (B, T, Hkv, D),
 }
 
 VARIANTS = {
@@ -62,6 +65,7 @@ def reference(
     k: Tensor,
     cos: Tensor,
     sin: Tensor,
+    v: Tensor | None = None,
     *,
     q_norm_weight: Tensor | None = None,
     k_norm_weight: Tensor | None = None,
@@ -74,11 +78,11 @@ def reference(
     rope_dtype: str = "f32",
     eps: float = 1e-6,
     record: ops.Record = ops.ignore,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Ground truth for the gates, in plain torch.
 
-    q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2] -> q_after_rope [B, T, Hq,
-    D], k_after_rope [B, T, Hkv, D]
+    q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2], v? [B, T, Hkv, D] ->
+    q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]
     """
     hq = q.shape[2]
     d = q.shape[-1]
@@ -109,6 +113,7 @@ def reference(
             q_norm_wide=q_norm_wide,
             k_norm_wide=k_norm_wide,
         )
+    v_out: Tensor | None = None
     match normalization_scope:
         case "per_head":
             qn = ops.rms_norm(q.float(), eps)
@@ -167,26 +172,42 @@ def reference(
     record("k_rotated", k_rotated)
     q_after_rope = q_rotated
     k_after_rope = k_rotated
-    return q_after_rope, k_after_rope
+    if v is not None:
+        v_out = v
+    return q_after_rope, k_after_rope, v_out
 
+
+RULES = (
+    require(divides(2, R)),
+    require(divides(2, D)),
+    require(at_most(R, D)),
+    require(measured("table", "cos", "is", "per_token")),
+    require(measured("table", "sin", "is", "per_token")),
+)
 
 SPEC = StructureSpec(
     name="qk_norm_rope",
     version=1,
     source_digest=SOURCE_DIGEST,
     contract_digest=CONTRACT_DIGEST,
-    inputs=("q", "k", "cos", "sin"),
-    outputs=("q_after_rope", "k_after_rope"),
-    optional=("q_norm_weight", "k_norm_weight", "q_norm_wide", "k_norm_wide"),
+    inputs=("q", "k", "cos", "sin", "v"),
+    outputs=("q_after_rope", "k_after_rope", "v_out"),
+    optional=("v", "q_norm_weight", "k_norm_weight", "q_norm_wide", "k_norm_wide"),
     slots=("q_norm_weight", "k_norm_weight", "q_norm_wide", "k_norm_wide"),
     shapes=SHAPES,
     variants=VARIANTS,
     params={"eps": 1e-6},
-    points={"q_rotated": "statistic", "k_rotated": "statistic"},
+    points={
+        "q_rotated": "statistic",
+        "k_rotated": "statistic",
+        "q": "observation",
+        "cos": "observation",
+        "sin": "observation",
+    },
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "unfused_chain", "vendor"),
-    qualify=(),
-    requires=(divides(2, R), divides(2, D), at_most(R, D)),
     reference=reference,
+    rules=RULES,
+    aliases={"v_out": "v"},
 )

@@ -24,12 +24,22 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from frtspec.dims import at_least, dims, rows
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "05b71f2d6dc63f44d9074433774e0b35643e668eb3674c038e0cfdddc68f783d"
-CONTRACT_DIGEST = "673f5d72e0e1a51b1454ab4ba360b8385156981fdc4a805d87f5f7e26d4da263"
+SOURCE_DIGEST = "4a1bbe70689b36f2bba8ce97e4d7e8e06d344eb6401002010b3761ff73ba3d4c"
+CONTRACT_DIGEST = "7c9fc2a1e0444c3c3825b4e25067870a94ca2e57abe14ec5dfdc55f20c547f39"
 
 M, K, N_i, sum_N = dims("M", "K", "N[i]", "sum(N)")
 
@@ -75,6 +85,30 @@ def reference(
     return y
 
 
+RULES = (qualify(at_least(K * sum_N, 1048576)),)
+
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "part",
+                "linear",
+                repeated=True,
+                holds=(Held(("w",)), Held(("b",), when=lambda v: v["bias"] == "add")),
+                called=(
+                    ("q_proj", "k_proj", "v_proj"),
+                    ("to_q", "to_k", "to_v"),
+                    ("add_q_proj", "add_k_proj", "add_v_proj"),
+                    ("query", "key", "value"),
+                    ("q", "k", "v"),
+                ),
+            ),
+        ),
+        points={"x_in": RoleAt("input", "part")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="qkv_pack",
     version=1,
@@ -91,7 +125,7 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "unfused_chain", "vendor"),
-    qualify=(at_least(K * sum_N, 1048576),),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    discover=DISCOVER,
 )

@@ -8,7 +8,7 @@ The bias is added in the host's dtype, the rotation runs in float32.
 
 Evidence:
 The vision tower of Qwen3-VL has equally many heads of all three and adds the bias of its
-packed projection. Q, K and V stand in this order. Heads are even and at most 256 wide.
+packed projection. Q, K and V stand in this order.
 
     inputs   packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D] f32, sin [B, T, D/2 | D] f32
     slots    qkv_bias [2*D*Hkv + D*Hq]
@@ -23,13 +23,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.dims import at_most, dims, divides, either
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.dims import at_most, dims, divides, either, measured
+from frtspec.runtime import Bound, StructureSpec, check_abi, ops, require
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "7ade30b546801fd62ad6ea6006d4b640cbd24a7e23f09aa873ecbde64eab7867"
-CONTRACT_DIGEST = "d247cdd9930f5bceea1eb3fd82c9a3f0ac08aacc09554d02209dc62da924bcc9"
+SOURCE_DIGEST = "25b30259206792191698f1a4ff2521668a31622d079594b86879d1883744c7d7"
+CONTRACT_DIGEST = "591864df693062efe26124587d0891e14f26d4501a8b0e3da948c9c499c7808c"
 
 B, T, Hq, Hkv, D = dims("B", "T", "Hq", "Hkv", "D")
 
@@ -79,6 +79,13 @@ def reference(
     return q_after_rope, k_after_rope, v
 
 
+RULES = (
+    require(divides(2, D)),
+    require(at_most(D, 256)),
+    require(measured("table", "cos", "is", "per_token")),
+    require(measured("table", "sin", "is", "per_token")),
+)
+
 SPEC = StructureSpec(
     name="qkv_rope",
     version=1,
@@ -91,12 +98,11 @@ SPEC = StructureSpec(
     shapes=SHAPES,
     variants=VARIANTS,
     params={},
-    points={},
+    points={"packed": "observation", "cos": "observation", "sin": "observation"},
     seams={},
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "unfused_chain"),
-    qualify=(),
-    requires=(divides(2, D), at_most(D, 256)),
     reference=reference,
+    rules=RULES,
     sizes={"d": "D", "hq": "Hq", "hkv": "Hkv"},
 )

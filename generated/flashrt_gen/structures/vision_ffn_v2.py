@@ -23,12 +23,23 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import at_least, dims, rows
-from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    SeamSpec,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "8a2e3ec8242bb8e271804f31a80538877102a88753cbbf43a4b6bd103de4e81e"
-CONTRACT_DIGEST = "2950376bed0fcb9f02a8602cf4704323c14ac4b6d320192a5958a9e39acf4c52"
+SOURCE_DIGEST = "c2126185ffda4b39df2f101e8b6b8071a5eb9508a3e9b891f57c1caba9249ed2"
+CONTRACT_DIGEST = "91ccb0b9a062026a203f2a6174528b0b46a41543719f0151831144ba6ddfba8c"
 
 M, D, F = dims("M", "D", "F")
 
@@ -133,6 +144,33 @@ SEAMS = {
     ),
 }
 
+RULES = (qualify(at_least(D * F, 1048576)),)
+
+DISCOVER = (
+    Pattern(
+        seam="mlp",
+        roles=(
+            Role("fc1", "linear", holds=(Held(("w_fc1",)), Held(("b_fc1",)))),
+            Role("fc2", "linear", holds=(Held(("w_fc2",)), Held(("b_fc2",)))),
+            Role("act", "activation", tells={"activation": {"gelu_tanh": "gelu"}}),
+            Role(
+                "norm",
+                "layer_norm",
+                where="around",
+                holds=(
+                    Held(("w_norm",), when=lambda v: v["norm_affine"] == "learned"),
+                    Held(("b_norm",), optional=True, when=lambda v: v["norm_affine"] == "learned"),
+                ),
+                called=(("layer_norm2", "norm2", "norm3", "layernorm_after", "final_layer_norm"),),
+                gives="eps",
+            ),
+        ),
+        points={"x_after_norm": RoleAt("input"), "hidden_after_act": RoleAt("input", "fc2")},
+        around=True,
+        ports={"x": RoleAt("input", "norm"), "y": RoleAt("output")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="vision_ffn",
     version=2,
@@ -149,7 +187,7 @@ SPEC = StructureSpec(
     seams=SEAMS,
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "unfused_chain", "vendor"),
-    qualify=(at_least(D * F, 1048576),),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    discover=DISCOVER,
 )

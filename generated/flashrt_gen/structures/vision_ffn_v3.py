@@ -22,12 +22,23 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import at_least, dims, rows
-from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    SeamSpec,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "7e1f55752336b79265c2f88ebd7f8edf21de9de5ac45ca8d55a1fad248f9c654"
-CONTRACT_DIGEST = "eb72234277687c277815c095077ec68f333e1b28a91298026cdbb61364828ee8"
+SOURCE_DIGEST = "bd40989a6c73063d6be17131e5ca31b821715fe592e7c45ab8d630c7dc3244e8"
+CONTRACT_DIGEST = "c72d0cfc08e8849cd66771ec9b13d2b136f432a776998dcb0ff29556012d114c"
 
 M, D, F = dims("M", "D", "F")
 
@@ -151,6 +162,45 @@ SEAMS = {
     ),
 }
 
+RULES = (qualify(at_least(D * F, 1048576)),)
+
+DISCOVER = (
+    Pattern(
+        seam="mlp",
+        roles=(
+            Role(
+                "fc1",
+                "linear",
+                holds=(Held(("w_fc1",)), Held(("b_fc1",), when=lambda v: v["bias"] == "add")),
+            ),
+            Role(
+                "fc2",
+                "linear",
+                holds=(Held(("w_fc2",)), Held(("b_fc2",), when=lambda v: v["bias"] == "add")),
+            ),
+            Role(
+                "act",
+                "activation",
+                tells={"activation": {"gelu_tanh": "gelu_tanh", "gelu_erf": "gelu_erf"}},
+            ),
+            Role(
+                "norm",
+                "layer_norm",
+                where="around",
+                holds=(
+                    Held(("w_norm",), when=lambda v: v["norm_affine"] == "learned"),
+                    Held(("b_norm",), optional=True, when=lambda v: v["norm_affine"] == "learned"),
+                ),
+                called=(("layer_norm2", "norm2", "norm3", "layernorm_after", "final_layer_norm"),),
+                gives="eps",
+            ),
+        ),
+        points={"x_after_norm": RoleAt("input"), "hidden_after_act": RoleAt("input", "fc2")},
+        around=True,
+        ports={"x": RoleAt("input", "norm"), "y": RoleAt("output")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="vision_ffn",
     version=3,
@@ -167,7 +217,7 @@ SPEC = StructureSpec(
     seams=SEAMS,
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "unfused_chain", "vendor"),
-    qualify=(at_least(D * F, 1048576),),
-    requires=(),
     reference=reference,
+    rules=RULES,
+    discover=DISCOVER,
 )

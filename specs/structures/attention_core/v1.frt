@@ -36,6 +36,7 @@ structure attention_core version 1 {
     yield y = cast(transpose(o, 1, 2), q)
   }
 
+  require { H % Hkv == 0 }
   # A fused kernel has these widths of a head.
   qualify { D in (64, 96, 128, 256) }
   # A mask is resolved by packing the keys that it leaves.
