@@ -1,0 +1,336 @@
+"""lerobot's own model classes, built small, without lerobot's own environment.
+
+lerobot 0.6.1 wants Python 3.12, another torch and another transformers. Its model modules
+need little of that: they are loaded from the wheel on an overlay with transformers 5.5.4 and
+diffusers 0.39, with stand-ins for lerobot's configs and its package initialisers. The classes
+that are built are lerobot's, unchanged; only sizes are small.
+
+Run as a script in the overlay: prints the report of ``frtspec.live.verify`` as JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+PACKAGES = (
+    "lerobot",
+    "lerobot.utils",
+    "lerobot.policies",
+    "lerobot.policies.common",
+    "lerobot.policies.rtc",
+    "lerobot.policies.pi05",
+    "lerobot.policies.smolvla",
+    "lerobot.policies.groot",
+    "lerobot.policies.groot.action_head",
+)
+"""Packages whose initialisers are left out: they import the rest of lerobot."""
+
+
+class _Policy(nn.Module):
+    """Stands in for lerobot's base of policies: a module with a config."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config = config
+
+
+class _Config:
+    """Stands in for lerobot's base of configs."""
+
+    @classmethod
+    def register_subclass(cls, name: str) -> Callable[[type], type]:
+        return lambda subclass: subclass
+
+
+class _Anything(ModuleType):
+    """A module that holds a plain class under every name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = type(name, (), {"__class_getitem__": classmethod(lambda cls, item: cls)})
+        setattr(self, name, made)
+        return made
+
+
+def prepare(overlay: Path) -> None:
+    """Puts the stand-ins in place; afterwards lerobot's model modules can be imported.
+
+    The installed `kernels` is newer than what transformers 5.5.4 knows; it goes without.
+    """
+    sys.modules["kernels"] = None  # type: ignore[assignment]
+    for name in PACKAGES:
+        package = ModuleType(name)
+        package.__path__ = [str(overlay / name.replace(".", "/"))]
+        sys.modules[name] = package
+    known = ModuleType("lerobot.utils.import_utils")
+    known.__dict__.update(
+        _transformers_available=True,
+        _diffusers_available=True,
+        require_package=lambda *args, **kwargs: None,
+    )
+    sys.modules["lerobot.utils.import_utils"] = known
+    configs = _Anything("lerobot.configs")
+    configs.PreTrainedConfig = _Config  # type: ignore[attr-defined]
+    for attention in ("ZEROS", "ONES", "LINEAR", "EXP"):
+        setattr(configs.RTCAttentionSchedule, attention, attention)
+    for mode in ("IDENTITY", "MEAN_STD", "MIN_MAX", "QUANTILES"):
+        setattr(configs.NormalizationMode, mode, mode)
+    sys.modules["lerobot.configs"] = configs
+    pretrained = ModuleType("lerobot.policies.pretrained")
+    pretrained.__dict__.update(PreTrainedPolicy=_Policy, T=Any)
+    sys.modules["lerobot.policies.pretrained"] = pretrained
+    for name in ("lerobot.optim", "lerobot.policies.utils", "lerobot.policies.rtc.modeling_rtc"):
+        sys.modules[name] = _Anything(name)
+
+
+# ---------------------------------------------------------------- models
+
+
+@torch.no_grad()
+def _randomise(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if parameter.dim() >= 2:
+            parameter.normal_(std=parameter[0].numel() ** -0.5)
+        elif "norm" in name and name.endswith("weight"):
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+        else:
+            parameter.normal_(std=0.1)
+
+
+Built = tuple[nn.Module, Callable[[dict[str, Any]], Any], list[dict[str, Any]]]
+
+
+def pi05() -> Built:
+    """PI05Policy: two Gemmas of 64 channels, a SigLIP of 32, two layers each."""
+    from transformers import GemmaConfig, PaliGemmaConfig
+
+    module = importlib.import_module("lerobot.policies.pi05.modeling_pi05")
+    small = module.GemmaConfig(64, 2, 96, 4, 1, 16)
+    module.get_gemma_config = lambda variant: small
+    vision = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "patch_size": 14}
+
+    def paligemma() -> Any:
+        config = PaliGemmaConfig(vision_config={"model_type": "siglip_vision_model", **vision})
+        config.projection_dim = config.vision_config.projection_dim = 64
+        return config
+
+    module.CONFIG_MAPPING = {"paligemma": paligemma, "gemma": GemmaConfig}
+    config = _plain(module.PI05Config, image_resolution=(28, 28), chunk_size=5)
+    config.update(max_action_dim=6, num_inference_steps=2, device="cpu", rtc_config=None)
+    policy = module.PI05Policy.__new__(module.PI05Policy)
+    _Policy.__init__(policy, SimpleNamespace(**config))
+    policy.model = module.PI05Pytorch(policy.config)
+    projector = policy.model.paligemma_with_expert.paligemma.model.multi_modal_projector
+    projector.linear = nn.Linear(32, 64)
+    _randomise(policy)
+    generator = torch.Generator().manual_seed(3)
+
+    def sample() -> dict[str, Any]:
+        return {
+            "images": [torch.rand(1, 3, 28, 28, generator=generator)],
+            "img_masks": [torch.ones(1, dtype=torch.bool)],
+            "tokens": torch.randint(0, 1000, (1, 6), generator=generator),
+            "masks": torch.ones(1, 6, dtype=torch.bool),
+            "noise": torch.randn(1, 5, 6, generator=generator),
+        }
+
+    return policy.eval(), lambda x: policy.model.sample_actions(**x), [sample(), sample()]
+
+
+def smolvla() -> Built:
+    """SmolVLAPolicy: SmolVLM of 64 channels, an expert of 32, four layers each."""
+    from transformers import SmolVLMConfig
+
+    expert = importlib.import_module("lerobot.policies.smolvla.smolvlm_with_expert")
+    module = importlib.import_module("lerobot.policies.smolvla.modeling_smolvla")
+    text = {
+        "model_type": "llama",
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "vocab_size": 200,
+        "pad_token_id": 0,
+        "rms_norm_eps": 1e-5,
+    }
+    vision = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "image_size": 32,
+        "patch_size": 8,
+    }
+    config = SmolVLMConfig(
+        text_config=text, vision_config=vision, scale_factor=2, image_token_id=199, pad_token_id=0
+    )
+    tokens = SimpleNamespace(fake_image_token_id=1, global_image_token_id=2)
+    expert.AutoConfig = SimpleNamespace(from_pretrained=lambda name: config)
+    expert.AutoProcessor = SimpleNamespace(
+        from_pretrained=lambda name: SimpleNamespace(tokenizer=tokens)
+    )
+    own = _plain(module.SmolVLAConfig, load_vlm_weights=False, num_vlm_layers=4, chunk_size=5)
+    own.update(
+        max_action_dim=6, max_state_dim=7, num_steps=2, expert_width_multiplier=0.5, device="cpu"
+    )
+    policy = module.SmolVLAPolicy.__new__(module.SmolVLAPolicy)
+    _Policy.__init__(policy, SimpleNamespace(**own))
+    policy.model = module.VLAFlowMatching(policy.config)
+    policy = policy.float()
+    _randomise(policy)
+    generator = torch.Generator().manual_seed(3)
+
+    def sample() -> dict[str, Any]:
+        return {
+            "images": [torch.rand(1, 3, 32, 32, generator=generator)],
+            "img_masks": [torch.ones(1, dtype=torch.bool)],
+            "lang_tokens": torch.randint(3, 198, (1, 6), generator=generator),
+            "lang_masks": torch.ones(1, 6, dtype=torch.bool),
+            "state": torch.randn(1, 7, generator=generator),
+            "noise": torch.randn(1, 5, 6, generator=generator),
+        }
+
+    def forward(x: dict[str, Any]) -> Tensor:
+        with torch.no_grad():
+            found: Tensor = policy.model.sample_actions(**x)
+        return found
+
+    return policy.eval(), forward, [sample(), sample()]
+
+
+def groot_n17() -> Built:
+    """GR00TN17: a Qwen3-VL of 64 channels and a diffusion transformer of 48, four blocks."""
+    from transformers import Qwen3VLConfig
+
+    module = importlib.import_module("lerobot.policies.groot.groot_n1_7")
+    module.tree = SimpleNamespace(map_structure=_map_structure)  # of dm-tree
+    text = {
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "vocab_size": 200,
+        "rope_scaling": {"mrope_interleaved": True, "mrope_section": [4, 2, 2], "rope_type": "default"},
+    }
+    vision = {
+        "depth": 2,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_heads": 2,
+        "out_hidden_size": 64,
+        "patch_size": 4,
+        "num_position_embeddings": 16,
+        "deepstack_visual_indexes": [0],
+    }
+    backbone = Qwen3VLConfig(
+        text_config=text,
+        vision_config=vision,
+        image_token_id=190,
+        video_token_id=191,
+        vision_start_token_id=192,
+        vision_end_token_id=193,
+    )
+    module._cosmos_reason2_qwen3_vl_config = lambda: backbone
+    config = module.GR00TN17Config(
+        hidden_size=48,
+        input_embedding_dim=48,
+        backbone_embedding_dim=64,
+        select_layer=2,
+        max_action_dim=6,
+        max_state_dim=7,
+        action_horizon=5,
+        max_num_embodiments=2,
+        num_inference_timesteps=2,
+        use_flash_attention=False,
+        load_bf16=False,
+        vl_self_attention_cfg={
+            "num_layers": 1,
+            "num_attention_heads": 4,
+            "attention_head_dim": 16,
+            "final_dropout": True,
+            "dropout": 0.0,
+            "positional_embeddings": None,
+        },
+        diffusion_model_cfg={
+            "num_layers": 4,
+            "num_attention_heads": 4,
+            "attention_head_dim": 12,
+            "output_dim": 48,
+            "norm_type": "ada_norm",
+            "interleave_self_attention": True,
+            "final_dropout": True,
+            "dropout": 0.0,
+            "positional_embeddings": None,
+        },
+    )
+    model = module.GR00TN17(config, load_backbone_weights=False)
+    _randomise(model)
+    generator = torch.Generator().manual_seed(3)
+    grid = torch.tensor([[1, 4, 4]])
+    words = torch.tensor([[5, 192, 190, 190, 190, 190, 193, 7, 8]])
+
+    def sample() -> dict[str, Any]:
+        return {
+            "input_ids": words,
+            "attention_mask": torch.ones_like(words),
+            "pixel_values": torch.randn(16, 3 * 2 * 4 * 4, generator=generator),
+            "image_grid_thw": grid,
+            "state": torch.randn(1, 1, 7, generator=generator),
+            "embodiment_id": torch.tensor([1]),
+        }
+
+    def forward(x: dict[str, Any]) -> Tensor:
+        torch.manual_seed(0)
+        with torch.no_grad():
+            found: Tensor = model.get_action(x)["action_pred"]
+        return found
+
+    return model.eval(), forward, [sample(), sample()]
+
+
+def _map_structure(function: Callable[[Any], Any], held: Any) -> Any:
+    return type(held)(data={name: function(value) for name, value in held.items()})
+
+
+def _plain(config: type, **given: Any) -> dict[str, Any]:
+    """The defaults of a dataclass as a dict, without its checks."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(config):
+        if field.default is not dataclasses.MISSING:
+            found[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            found[field.name] = None
+    return found | {"device": "cpu", "rtc_config": None, "compile_model": False} | given
+
+
+HOSTS = {"pi05": pi05, "smolvla": smolvla, "groot_n17": groot_n17}
+
+
+def main(overlay: str, name: str) -> None:
+    prepare(Path(overlay))
+    torch.manual_seed(7)
+    model, forward, observations = HOSTS[name]()
+    from frtspec.live.verify import verify
+
+    binding = importlib.import_module(f"flashrt_gen.{name}").HOST
+    report = verify(binding, model, forward, observations=observations)
+    print(json.dumps(report.to_json()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
