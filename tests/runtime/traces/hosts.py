@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
@@ -53,12 +54,12 @@ class Host:
 # ---------------------------------------------------------------- a denoise loop
 
 
-def denoiser(steps: int = STEPS) -> Host:
-    """A tiny diffusion transformer under diffusers' flow-matching scheduler."""
-    from diffusers import FlowMatchEulerDiscreteScheduler, SD3Transformer2DModel
+@cache
+def _transformer() -> nn.Module:
+    from diffusers import SD3Transformer2DModel
 
     torch.manual_seed(0)
-    model = SD3Transformer2DModel(
+    return SD3Transformer2DModel(
         sample_size=8,
         patch_size=2,
         in_channels=4,
@@ -70,6 +71,14 @@ def denoiser(steps: int = STEPS) -> Host:
         pooled_projection_dim=16,
         out_channels=4,
     ).eval()
+
+
+def denoiser(steps: int = STEPS) -> Host:
+    """A tiny diffusion transformer under diffusers' flow-matching scheduler."""
+    from diffusers import FlowMatchEulerDiscreteScheduler
+
+    model = _transformer()
+    torch.manual_seed(0)
     encoder = nn.Linear(16, 16)
     text, pooled, noise = torch.randn(1, 5, 16), torch.randn(1, 16), torch.randn(1, 4, 8, 8)
     live: dict[str, Any] = {}
@@ -156,9 +165,9 @@ def policy() -> Host:
 # ---------------------------------------------------------------- a greedy decode
 
 
-def decoder(length: int = 5) -> Host:
-    """Greedy decoding of a tiny Llama over transformers' static cache."""
-    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
+@cache
+def _llama() -> nn.Module:
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(2)
     config = LlamaConfig(
@@ -170,11 +179,19 @@ def decoder(length: int = 5) -> Host:
         num_key_value_heads=1,
         max_position_embeddings=64,
     )
-    model = LlamaForCausalLM(config).eval()
+    return LlamaForCausalLM(config).eval()
+
+
+def decoder(length: int = 5) -> Host:
+    """Greedy decoding of a tiny Llama over transformers' static cache."""
+    from transformers import StaticCache
+
+    model: Any = _llama()
+    config = model.config
     prompt = torch.tensor([[5, 9, 33, 7]])
     live: dict[str, Any] = {}
 
-    def cache() -> list[Tensor] | None:
+    def kept() -> list[Tensor] | None:
         layers = [layer for layer in live["cache"].layers if layer.is_initialized]
         return [t for layer in layers for t in (layer.keys, layer.values)] or None
 
@@ -186,7 +203,7 @@ def decoder(length: int = 5) -> Host:
             "token_id": torch.zeros(1, 1, dtype=torch.long),
             "logits": torch.zeros(1, config.vocab_size),
             "stop": False,
-            "kv_state": cache,
+            "kv_state": kept,
         }
 
     @torch.no_grad()
