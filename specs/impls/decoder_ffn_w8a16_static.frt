@@ -20,6 +20,8 @@ impl w8a16_static for decoder_ffn.mlp version 1 {
   }
   admits x_after_norm { bf16, fp16, f32 }
 
-  rung torch { lower matmul to bf16_mm }
-  rung emulate
+  band M in 1..=8 {
+    rung torch { lower matmul to bf16_mm }
+    rung emulate
+  } otherwise host
 }

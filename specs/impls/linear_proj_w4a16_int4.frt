@@ -12,6 +12,8 @@ impl w4a16_int4 for linear_proj version 1 {
   numerics { acc f32, store x_in bf16, out bf16 }
   admits x_in { bf16, fp16, f32 }
 
-  rung torch { lower matmul to bf16_mm }
-  rung emulate
+  band M in 1..=8 {
+    rung torch { lower matmul to bf16_mm }
+    rung emulate
+  } otherwise host
 }

@@ -12,6 +12,8 @@ impl w8a16_static for linear_proj version 1 {
   numerics { acc f32, store x_in bf16, out bf16 }
   admits x_in { bf16, fp16, f32 }
 
-  rung torch { lower matmul to bf16_mm }
-  rung emulate
+  band M in 1..=4 {
+    rung torch { lower matmul to bf16_mm }
+    rung emulate
+  } otherwise host
 }

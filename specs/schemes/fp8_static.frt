@@ -10,6 +10,23 @@ scheme fp8_static {
   } use fp8_static
   at linear_proj version 1 { x_in: amax per tensor } use fp8_static
   at qkv_pack version 1    { x_in: amax per tensor } use fp8_static
-  at norm_fused version 1  { x_in: none } use bf16
+  at vision_ffn.mlp version 2 {
+    x_after_norm: amax per tensor,
+    hidden_after_act: amax per tensor
+  } use fp8_static
+  at vision_ffn.mlp version 3 {
+    x_after_norm: amax per tensor,
+    hidden_after_act: amax per tensor
+  } use fp8_static
+
+  # Fused, not quantised.
+  at adaln_producer version 1   use bf16
+  at attention_core version 1   use bf16
+  at gated_delta_core version 1 use bf16
+  at norm_fused version 1       use bf16
+  at patch_projection version 1 use bf16
+  at qk_norm_rope version 1     use bf16
+  at qkv_rope version 1         use bf16
+
   otherwise keep "no fp8_static form for this structure"
 }

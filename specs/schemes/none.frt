@@ -4,6 +4,14 @@ scheme none {
   """Quantisation off. Structures that fuse without quantising still bind."""
   status draft
 
-  at norm_fused version 1 { x_in: none } use bf16
+  # Fused, not quantised.
+  at adaln_producer version 1   use bf16
+  at attention_core version 1   use bf16
+  at gated_delta_core version 1 use bf16
+  at norm_fused version 1       use bf16
+  at patch_projection version 1 use bf16
+  at qk_norm_rope version 1     use bf16
+  at qkv_rope version 1         use bf16
+
   otherwise keep "quantisation is off (scheme none)"
 }

@@ -17,6 +17,8 @@ import torch
 
 from flashrt_gen.impls.decoder_ffn_fp8_dynamic import DecoderFfnFp8Dynamic
 from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
+from flashrt_gen.impls.decoder_ffn_nvfp4_awq import DecoderFfnNvfp4Awq
+from flashrt_gen.impls.decoder_ffn_nvfp4_balance import DecoderFfnNvfp4Balance
 from flashrt_gen.impls.decoder_ffn_w4a16_int4 import DecoderFfnW4a16Int4
 from flashrt_gen.impls.decoder_ffn_w4a16_static import DecoderFfnW4a16Static
 from flashrt_gen.impls.decoder_ffn_w8a16_static import DecoderFfnW8a16Static
@@ -31,6 +33,8 @@ SIZES: tuple[dict[str, int], ...] = (
 IMPLS: tuple[type[BoundImpl], ...] = (
     DecoderFfnFp8Dynamic,
     DecoderFfnFp8Static,
+    DecoderFfnNvfp4Awq,
+    DecoderFfnNvfp4Balance,
     DecoderFfnW4a16Int4,
     DecoderFfnW4a16Static,
     DecoderFfnW8a16Static,

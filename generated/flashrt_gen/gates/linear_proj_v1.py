@@ -18,6 +18,7 @@ import torch
 from flashrt_gen.impls.linear_proj_fp8_dynamic import LinearProjFp8Dynamic
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
 from flashrt_gen.impls.linear_proj_int8_dynamic import LinearProjInt8Dynamic
+from flashrt_gen.impls.linear_proj_nvfp4_balance import LinearProjNvfp4Balance
 from flashrt_gen.impls.linear_proj_nvfp4_dynamic import LinearProjNvfp4Dynamic
 from flashrt_gen.impls.linear_proj_w4a16_int4 import LinearProjW4a16Int4
 from flashrt_gen.impls.linear_proj_w4a16_static import LinearProjW4a16Static
@@ -34,6 +35,7 @@ IMPLS: tuple[type[BoundImpl], ...] = (
     LinearProjFp8Dynamic,
     LinearProjFp8Static,
     LinearProjInt8Dynamic,
+    LinearProjNvfp4Balance,
     LinearProjNvfp4Dynamic,
     LinearProjW4a16Int4,
     LinearProjW4a16Static,

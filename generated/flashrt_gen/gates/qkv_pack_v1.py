@@ -18,6 +18,7 @@ import torch
 from flashrt_gen.impls.qkv_pack_bf16 import QkvPackBf16
 from flashrt_gen.impls.qkv_pack_fp8_dynamic import QkvPackFp8Dynamic
 from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
+from flashrt_gen.impls.qkv_pack_nvfp4_balance import QkvPackNvfp4Balance
 from flashrt_gen.structures.qkv_pack_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -26,7 +27,12 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "K": 160, "N[0]": 96, "N[1]": 128, "N[2]": 64},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (QkvPackBf16, QkvPackFp8Dynamic, QkvPackFp8Static)
+IMPLS: tuple[type[BoundImpl], ...] = (
+    QkvPackBf16,
+    QkvPackFp8Dynamic,
+    QkvPackFp8Static,
+    QkvPackNvfp4Balance,
+)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""

@@ -16,6 +16,8 @@ from itertools import product
 import torch
 
 from flashrt_gen.impls.vision_ffn_v2_fp8_static import VisionFfnV2Fp8Static
+from flashrt_gen.impls.vision_ffn_v2_nvfp4_balance import VisionFfnV2Nvfp4Balance
+from flashrt_gen.impls.vision_ffn_v2_nvfp4_balance_wire import VisionFfnV2Nvfp4BalanceWire
 from flashrt_gen.structures.vision_ffn_v2 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -24,7 +26,11 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "D": 160, "F": 96},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (VisionFfnV2Fp8Static,)
+IMPLS: tuple[type[BoundImpl], ...] = (
+    VisionFfnV2Fp8Static,
+    VisionFfnV2Nvfp4Balance,
+    VisionFfnV2Nvfp4BalanceWire,
+)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""

@@ -16,6 +16,8 @@ from itertools import product
 import torch
 
 from flashrt_gen.impls.vision_ffn_v3_fp8_static import VisionFfnV3Fp8Static
+from flashrt_gen.impls.vision_ffn_v3_nvfp4_balance import VisionFfnV3Nvfp4Balance
+from flashrt_gen.impls.vision_ffn_v3_nvfp4_balance_wire import VisionFfnV3Nvfp4BalanceWire
 from flashrt_gen.structures.vision_ffn_v3 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -24,7 +26,11 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "D": 160, "F": 96},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (VisionFfnV3Fp8Static,)
+IMPLS: tuple[type[BoundImpl], ...] = (
+    VisionFfnV3Fp8Static,
+    VisionFfnV3Nvfp4Balance,
+    VisionFfnV3Nvfp4BalanceWire,
+)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""

@@ -79,8 +79,10 @@ class AdalnProducerBf16(BoundImpl):
         cond: Tensor,
         residual: Tensor | None = None,
         branch_gate: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The same arithmetic in plain torch, on any device: x [M, D], cond [1, C], residual [M, D], branch_gate [1, D] -> y [M, D], gate [1, D], stream [M, D]."""
+        gate: Tensor | None = None
+        stream: Tensor | None = None
         match self.cond_activation:
             case "none":
                 c = cond.float()
@@ -91,9 +93,9 @@ class AdalnProducerBf16(BoundImpl):
                 s = c @ self.style_w.float()
             case "scale_shift":
                 s = c @ self.pair_w.float()
-        if style_b is not None:
+        if self.style_b is not None:
             s = s + self.style_b.float()
-        if pair_b is not None:
+        if self.pair_b is not None:
             s = s + self.pair_b.float()
         match self.style:
             case "scale_shift_gate":
@@ -113,6 +115,8 @@ class AdalnProducerBf16(BoundImpl):
         if branch_gate is not None:
             branch = branch * branch_gate.float()
         if self.epilogue == "gate_residual":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is gate_residual")
             total = residual.float() + branch
         else:
             total = x.float()
@@ -122,7 +126,7 @@ class AdalnProducerBf16(BoundImpl):
                 n = ops.rms_norm(x_in, self.eps)
             case "layer":
                 n = ops.layer_norm(x_in, self.eps)
-        if norm_w is not None:
+        if self.norm_w is not None:
             n = n * self.norm_w.float()
         y = (n * (1 + scale) + shift).bfloat16()
         if self.style == "scale_shift_gate":

@@ -39,8 +39,8 @@ class DecoderFfnNvfp4Awq(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="ce4d1cd0d8a8896e679ea040e0eb968db9814808951ed4aea456922a08ddc8bd",
-        contract_digest="dd85b9c0f6f525a2751b9bb3f74833f13ba7eda191ac195639145550ea91ca73",
+        source_digest="57fa9dc34d644529b2c900a2054678637e8327c4223fce663856329405226584",
+        contract_digest="9390fbfe2ebf06e0c49a59b1783b4cc82aa13a1609cea7eeab103b395d72f8e6",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("act_after_mul", "balance", "channel"),

@@ -40,8 +40,8 @@ class DecoderFfnNvfp4Balance(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="5eb063a3c801287e27a7517dc8047a7139bc5539551f32a0239ebc6ffbb8b29f",
-        contract_digest="05292224a314efdd86eaa4250920573e4f91f8196b92d433b091e6968bed2093",
+        source_digest="fb9a0966414b5ac12455e2d290276206a57838ae5b8416245794e5234928eb92",
+        contract_digest="d7bd84e7968cf38a4aed39fa9e0ab19d67de4664199625af512d2cfc8bd86297",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("act_after_mul", "balance", "channel"),

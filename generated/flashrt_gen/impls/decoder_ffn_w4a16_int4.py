@@ -10,7 +10,7 @@ time.
              down     int4 [D, F]: w_down, one scale for each 128 of a row
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
-    rungs    torch, emulate
+    band     M in 1..=8: torch, emulate
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
+from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -36,14 +36,22 @@ class DecoderFfnW4a16Int4(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="c1006b79e3e0da8fb1a1d6329471e5cbaf7bd4eb2fc6988e5dade78959a5023c",
-        contract_digest="0c322ec5aaff42f68f710b912a026cf3679b353474bea42f7b1cd3f4e474d20d",
+        source_digest="e114e5a51db622eaca72930fec4c9f41c4b3805fc72625cc9a345389d36d8d3d",
+        contract_digest="d4a9fe85b292f637547e02045d35efc0e7556c213a7750b1011c5fd542acadb1",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(
-            RungSpec("torch", run="run_torch"),
-            RungSpec("emulate", run="run_emulate"),
+        rungs=(),
+        bands=(
+            BandSpec(
+                "M",
+                1,
+                8,
+                (
+                    RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
         ),
         packs={"gate_up": ("int4", "group 128"), "down": ("int4", "group 128")},
         needs=(

@@ -10,7 +10,7 @@ time.
              down     nvfp4 [D, F]: w_down, one scale a block of 16
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
-    rungs    torch, emulate
+    band     M in 1..=3: torch, emulate
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
+from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -36,14 +36,22 @@ class DecoderFfnW4a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="e78007a4c0c0e6279705efa7a6eb3b7eb1c1ff4f7cc9acb7f19fd8317a2d2b6b",
-        contract_digest="937e8c43bcd3b6647c3d17012aa384e112a594197a3d0309e2ba3e90580a29a6",
+        source_digest="7a0d3975665bde1c26dc2a48fd3ba27fe03c408b5adcb41ed757c9feeacfec96",
+        contract_digest="251754ad6fe039c021768b66845272f45829d1cec7e9d8a84fc99b05d7fcac99",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(
-            RungSpec("torch", run="run_torch"),
-            RungSpec("emulate", run="run_emulate"),
+        rungs=(),
+        bands=(
+            BandSpec(
+                "M",
+                1,
+                3,
+                (
+                    RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
         ),
         packs={"gate_up": ("nvfp4", "block 16"), "down": ("nvfp4", "block 16")},
         needs=(

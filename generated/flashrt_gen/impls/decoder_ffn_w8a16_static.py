@@ -10,7 +10,7 @@ time.
              down     int8 [D, F]: w_down, one scale a row
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
-    rungs    torch, emulate
+    band     M in 1..=8: torch, emulate
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics
+from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -33,14 +33,22 @@ class DecoderFfnW8a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="8fd9bf9127b9b3fe0150eabc9766554ff129f561e566b8a486b211d6f723bacf",
-        contract_digest="2b361ab9fe6a351b3eef5a8b5f508f01732e77a4f111621994b1dcfd523dbecf",
+        source_digest="0fea5287e4ecdeb6c02af8680cfa92d98754b8fe469cd9cb4b1f93a2a98f28c0",
+        contract_digest="4e38364544b097e9cc590c3ec1c8a341d52b476423610e622ec87e2f66f022d9",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(
-            RungSpec("torch", run="run_torch"),
-            RungSpec("emulate", run="run_emulate"),
+        rungs=(),
+        bands=(
+            BandSpec(
+                "M",
+                1,
+                8,
+                (
+                    RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
         ),
         packs={"gate_up": ("int8", "channel"), "down": ("int8", "channel")},
     )

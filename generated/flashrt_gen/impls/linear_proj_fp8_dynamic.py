@@ -71,6 +71,8 @@ class LinearProjFp8Dynamic(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()
 
@@ -84,5 +86,7 @@ class LinearProjFp8Dynamic(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()

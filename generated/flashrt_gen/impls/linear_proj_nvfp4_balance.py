@@ -33,8 +33,8 @@ class LinearProjNvfp4Balance(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="954b48d1ee159dbf06aa283b8a5ed7f0d84006733d53656edfd26717afb0bb70",
-        contract_digest="d66c6d47da6fb9be033946d3eac2cbdb61ba138ce192957156b1af7035b4562a",
+        source_digest="997a54b69faf6144f31339e02d742760c369576b3cdb324fd7c5d03f29a631af",
+        contract_digest="7944c1b3b0fcac404e113f2820ce32a3ccb36de9b66c23bdb9933d8dbaf1a669",
         scales={"in_b": ScaleSpec("x_in", "balance", "channel")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -91,6 +91,8 @@ class LinearProjNvfp4Balance(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()
 
@@ -106,5 +108,7 @@ class LinearProjNvfp4Balance(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()

@@ -72,6 +72,8 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()
 
@@ -85,5 +87,7 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()

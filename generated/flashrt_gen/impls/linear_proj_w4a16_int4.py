@@ -8,7 +8,7 @@ time.
 
     packs    weight  int4 [N, K]: w, one scale for each 128 of a row
     numbers  float32, x_in rounded to bf16, written in bf16
-    rungs    torch, emulate
+    band     M in 1..=8: torch, emulate
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
+from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -33,14 +33,22 @@ class LinearProjW4a16Int4(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="6a13a02cb963424bf6789bf19df320fc240382bd0123a096499e0ec574116ab5",
-        contract_digest="59abf7481756618abde53cabeaa3c06e218cda1e233093a3dad1a3c5d1559ff3",
+        source_digest="2bfe2be98dc8b499bb0d97ca5ccade75c066fd3f3e4cdbacb300369ab92206f7",
+        contract_digest="a5f63ca4bd51be5675b1e3507657f2b672b0e217a3b2dac68aa1dd049a8abf68",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(
-            RungSpec("torch", run="run_torch"),
-            RungSpec("emulate", run="run_emulate"),
+        rungs=(),
+        bands=(
+            BandSpec(
+                "M",
+                1,
+                8,
+                (
+                    RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
         ),
         packs={"weight": ("int4", "group 128")},
         needs=(Need(divides(128, K), "pack weight per group 128"),),
@@ -70,6 +78,8 @@ class LinearProjW4a16Int4(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()
 
@@ -82,5 +92,7 @@ class LinearProjW4a16Int4(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()

@@ -8,7 +8,7 @@ time.
 
     packs    weight  nvfp4 [N, K]: w, one scale a block of 16
     numbers  float32, x_in rounded to bf16, written in bf16
-    rungs    torch, emulate
+    band     M in 1..=3: torch, emulate
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
+from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -33,14 +33,22 @@ class LinearProjW4a16Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="30d3bced265bd213ed7671194a2ab412b7b7c3408dfa50ab49ef57d9f7ec5a00",
-        contract_digest="75ba65b98376996eb63d90085bf50b6142c2f1d95445d30c96fb02915ff0d59e",
+        source_digest="c5f97d20818a136ca75ecef7ca670a3a39ff6023f5569748bf702372217bc526",
+        contract_digest="ba04db5a721cbf294aa0030f3cdc09164b34dd52ec6afa485bfad0c15d35b631",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(
-            RungSpec("torch", run="run_torch"),
-            RungSpec("emulate", run="run_emulate"),
+        rungs=(),
+        bands=(
+            BandSpec(
+                "M",
+                1,
+                3,
+                (
+                    RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
         ),
         packs={"weight": ("nvfp4", "block 16")},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
@@ -73,6 +81,8 @@ class LinearProjW4a16Static(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()
 
@@ -85,5 +95,7 @@ class LinearProjW4a16Static(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()

@@ -8,7 +8,7 @@ time.
 
     packs    weight  int8 [N, K]: w, one scale a row
     numbers  float32, x_in rounded to bf16, written in bf16
-    rungs    torch, emulate
+    band     M in 1..=4: torch, emulate
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics
+from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -30,14 +30,22 @@ class LinearProjW8a16Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="43b8e567b188b95db2f64a1ba345744d14fb23fda00a404ffe39b186553ed38a",
-        contract_digest="0be83258bbfe9981a30318b566e301bb3d8e1c8ea2e54635861a752c33dd2370",
+        source_digest="da93816f735e277f3769e84bfcaf0a16b5e57627d0c79606d06ab096a84c0a11",
+        contract_digest="14398fb663ab22b3b58bf515cc88f6869391ba1681a2fdcf4d672add4fbf78ad",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(
-            RungSpec("torch", run="run_torch"),
-            RungSpec("emulate", run="run_emulate"),
+        rungs=(),
+        bands=(
+            BandSpec(
+                "M",
+                1,
+                4,
+                (
+                    RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
         ),
         packs={"weight": ("int8", "channel")},
     )
@@ -66,6 +74,8 @@ class LinearProjW8a16Static(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()
 
@@ -78,5 +88,7 @@ class LinearProjW8a16Static(BoundImpl):
         if self.epilogue == "gelu":
             a = nnf.gelu(a, approximate="tanh")
         if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
             a = a + residual.float()
         return a.bfloat16()

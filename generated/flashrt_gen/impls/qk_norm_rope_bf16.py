@@ -76,12 +76,13 @@ class QkNormRopeBf16(BoundImpl):
 
     def run_emulate(
         self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """The same arithmetic in plain torch, on any device: q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
         hq = q.shape[2]
         d = q.shape[-1]
         hkv = k.shape[2]
         r = 2 * cos.shape[-1]
+        v_out: Tensor | None = None
         match self.normalization_scope:
             case "per_head":
                 qn = ops.rms_norm(q.float(), self.eps)

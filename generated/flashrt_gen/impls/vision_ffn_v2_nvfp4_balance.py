@@ -36,8 +36,8 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
         structure_version=2,
         seam="mlp",
         version=1,
-        source_digest="9fd87054e745522236bbdc7554303f37de432a56fb97d850544fb3715a5eaeed",
-        contract_digest="a5d81614dd7b9729c5111d7b2e5ff4cfe25f62cbcf227412c3c0a5cf824bb8d3",
+        source_digest="ea22192e4324b1a8721bff9e6c6c21f6705a32c9479332801148a8ca65b1f569",
+        contract_digest="f24c94bdf57bcefb1fb42a5d2f78673e28840ee1b1d346dfe4cfe53d57a388e2",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("hidden_after_act", "balance", "channel"),

@@ -36,8 +36,8 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         structure_version=3,
         seam="mlp",
         version=1,
-        source_digest="57e707b0e24a57848d72ccec1df9ae85374e5249007f071fc4e4e99a431d4b07",
-        contract_digest="4f186025b810a25ef38986eaf711982512802b30d6a3ca03f9c405b0d876f5db",
+        source_digest="42e856c17484c15920bf6461d5dc003770317587f0517162c056d60371b0614f",
+        contract_digest="83c6d59862ad826af4460220ca58d847d0ce23412fc11274cf72574b7177ae6a",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("hidden_after_act", "balance", "channel"),

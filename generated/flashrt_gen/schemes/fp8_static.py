@@ -6,30 +6,75 @@ Static per-tensor FP8 on every matrix product that has a form for it.
 
 from __future__ import annotations
 
+from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
 from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
+from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
+from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
+from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.vision_ffn_v2_fp8_static import VisionFfnV2Fp8Static
+from flashrt_gen.impls.vision_ffn_v3_fp8_static import VisionFfnV3Fp8Static
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static",
-    source_digest="532a935edd4ecdef06e50e48d0d236c639d54e61468506251a47dfadd432f374",
-    contract_digest="574c09db27760b35fd92b2e4f81bef2df0643f9525300514f2ee7bcf080dab0e",
+    source_digest="e61fc6cd21371100adf5b45b20fce5957aa64c1ade1629db3ea4279ee6fabc5f",
+    contract_digest="f36f8014abb2c0769563572fd69add79ea4fdabd7c55eb540872dc430b1d51e6",
     routes=(
         Route(
             "decoder_ffn",
             "mlp",
             stats={"x_after_norm": Stat("amax", "tensor"), "act_after_mul": Stat("amax", "tensor")},
             impl=DecoderFfnFp8Static,
+            version=1,
         ),
         Route(
-            "linear_proj", None, stats={"x_in": Stat("amax", "tensor")}, impl=LinearProjFp8Static
+            "linear_proj",
+            None,
+            stats={"x_in": Stat("amax", "tensor")},
+            impl=LinearProjFp8Static,
+            version=1,
         ),
-        Route("qkv_pack", None, stats={"x_in": Stat("amax", "tensor")}, impl=QkvPackFp8Static),
-        Route("norm_fused", None, stats={"x_in": Stat(None)}, impl=NormFusedBf16),
+        Route(
+            "qkv_pack",
+            None,
+            stats={"x_in": Stat("amax", "tensor")},
+            impl=QkvPackFp8Static,
+            version=1,
+        ),
+        Route(
+            "vision_ffn",
+            "mlp",
+            stats={
+                "x_after_norm": Stat("amax", "tensor"),
+                "hidden_after_act": Stat("amax", "tensor"),
+            },
+            impl=VisionFfnV2Fp8Static,
+            version=2,
+        ),
+        Route(
+            "vision_ffn",
+            "mlp",
+            stats={
+                "x_after_norm": Stat("amax", "tensor"),
+                "hidden_after_act": Stat("amax", "tensor"),
+            },
+            impl=VisionFfnV3Fp8Static,
+            version=3,
+        ),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
+        Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
     ),
     otherwise="no fp8_static form for this structure",
 )

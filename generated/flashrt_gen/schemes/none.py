@@ -6,15 +6,29 @@ Quantisation off. Structures that fuse without quantising still bind.
 
 from __future__ import annotations
 
+from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
-from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
+from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
+from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
+from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from frtspec.runtime import Route, SchemeSpec, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="none",
-    source_digest="6fc3fe39cef4189f257e198849b5f4017977366e4d965e1011db5446d293f6c7",
-    contract_digest="907faa4b1d48916e408aea6a1a273dbf1f54e740ae1a1613441f7f2dae7ddf82",
-    routes=(Route("norm_fused", None, stats={"x_in": Stat(None)}, impl=NormFusedBf16),),
+    source_digest="480f7f1109d34981c070c77382a061778e2f17c33e39143f69da086d0d404f41",
+    contract_digest="51f4cc937a7f7fa0f69821841ecef459c6e7e5611a6ddc6f74c00c781f34a3d4",
+    routes=(
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
+        Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+    ),
     otherwise="quantisation is off (scheme none)",
 )
