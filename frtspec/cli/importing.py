@@ -9,7 +9,7 @@ from frtspec.cli import filing
 from frtspec.cli.common import OK, Run, begin, counted, exit_code, progress, report
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.importers.flashrt import catalog as source
-from frtspec.importers.flashrt.convert import Imported, Specs, convert
+from frtspec.importers.flashrt.convert import Imported, Specs, World, convert
 from frtspec.project import select, shown
 
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         catalog = source.read(folder, lambda path: shown(path, setup.here))
         specs, faults = _specs(setup)
         say("writing specs")
-        made = convert(catalog, specs)
+        made = convert(catalog, World(specs))
     found = (*setup.diagnostics, *faults, *made.diagnostics)
     report(found, {**setup.sources, **catalog.sources}, options.format)
     if exit_code(found) != OK:

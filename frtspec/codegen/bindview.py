@@ -65,7 +65,7 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         name=binding.name,
         path=binding.origin.path,
         title=_title(binding),
-        doc=tuple(told_lines(binding.doc, binding.evidence)),
+        doc=tuple([*_refused(binding), *told_lines(binding.doc, binding.evidence)]),
         summary=tuple(_summary(binding)),
         imports=_imports(structures, homes),
         assertions=tuple(
@@ -88,7 +88,8 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
 
 
 def _title(binding: Binding) -> str:
-    """The classes with their packages, or the native modules where there are no classes."""
+    """The classes with their packages, or the native modules where there are no classes, or
+    the packages where an imported binding names no more."""
     rows = []
     for host in binding.hosts:
         versions = f" {host.versions}" if host.versions else ""
@@ -96,8 +97,10 @@ def _title(binding: Binding) -> str:
             rows.append(f"{', '.join(host.classes)} ({host.package}{versions})")
     if rows:
         return f"Seats of {'; '.join(rows)}."
-    modules = ", ".join(str(host.module) for host in binding.hosts)
-    return f"What {modules} is made of."
+    modules = [host.module for host in binding.hosts if host.module]
+    if modules:
+        return f"What {', '.join(modules)} is made of."
+    return f"Seats of some model of {', '.join(host.package for host in binding.hosts)}."
 
 
 def _host(host: HostRef) -> str:
@@ -118,6 +121,12 @@ def _imported(binding: Binding) -> str | None:
     return None if binding.groups or not reasons else reasons[0]
 
 
+def _refused(binding: Binding) -> list[str]:
+    """The lines that tell a reader of the file that nothing can be attached with it."""
+    reason = _imported(binding)
+    return [] if reason is None else ["Not verified, so `attach` refuses it:", f"{reason}.", ""]
+
+
 def _imports(structures: Sequence[Structure], homes: Homes) -> tuple[str, ...]:
     """Imports of generated modules, sorted as import sorters do."""
     grouped: dict[str, list[str]] = {homes.package: ["schemes"]}
@@ -132,7 +141,7 @@ def _filled(kind: str, loops: Sequence[str]) -> list[str]:
     """The body of ``seats()`` or ``links()``: what its lines need, then the lines."""
     text = "\n".join(loops)
     lines = []
-    if "config" in text or "size" in text:
+    if "config" in text:
         lines.append("config: Any = model.config")
     if "size" in text:
         lines.append("size = dims(model)")

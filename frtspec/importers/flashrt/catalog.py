@@ -63,36 +63,47 @@ def read(folder: Path, show: Callable[[Path], str]) -> Catalog:
     sources: dict[str, SourceFile] = {}
     found: list[Diagnostic] = []
 
-    def root(path: Path) -> yamldoc.Map | None:
+    def text_of(path: Path) -> SourceFile | None:
         name = show(path)
         source, problems = read_source(str(path))
         found.extend(_renamed(problem, name) for problem in problems)
         if source is None:
             return None
-        source = SourceFile(name, source.text, source.digest)
-        sources[name] = source
-        held, problems = yamldoc.read(source)
-        found.extend(problems)
-        return held
+        sources[name] = SourceFile(name, source.text, source.digest)
+        return sources[name]
 
     structures: dict[str, PeerStructure] = {}
     for path in _files(folder / STRUCTURES, f"*/{STRUCTURE_FILE}"):
-        held = root(path)
+        source = text_of(path)
+        held, problems = (None, []) if source is None else yamldoc.read(source)
+        found.extend(problems)
         if held is not None:
             made = structure(held, path.parent.name, show(path), found.append)
             if made is not None:
                 structures[made.name] = made
     bindings: dict[str, Region | Pipeline] = {}
     for path in _files(folder / BINDINGS, "*.yaml"):
-        held = root(path)
-        if held is not None:
-            read_binding = binding(held, path.stem, structures, found.append)
-            if read_binding is not None:
-                bindings[path.stem] = read_binding
+        source = text_of(path)
+        if source is not None:
+            bound = read_binding(source, path.stem, structures, found)
+            if bound is not None:
+                bindings[path.stem] = bound
     if not bindings and not found:
         at = Span(show(folder / BINDINGS), 0, 0)
         found.append(Diagnostic(NO_CATALOG, "this folder holds no binding", at))
     return Catalog(folder, structures, bindings, sources, tuple(found))
+
+
+def read_binding(
+    source: SourceFile,
+    stem: str,
+    structures: Mapping[str, PeerStructure],
+    found: list[Diagnostic],
+) -> Region | Pipeline | None:
+    """One binding's file; None where it means nothing. Findings go to ``found``."""
+    held, problems = yamldoc.read(source)
+    found.extend(problems)
+    return None if held is None else binding(held, stem, structures, found.append)
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:

@@ -27,6 +27,14 @@ NOT_OURS, NO_SPEC = "FRT0896", "FRT0897"
 Specs = Sequence[tuple[SourceFile, ast.File]]
 
 
+class World:
+    """What the bindings are about: parsed specs, and what they mean together."""
+
+    def __init__(self, specs: Specs) -> None:
+        self.specs = specs
+        self.program = analyse(specs).program
+
+
 @dataclass(frozen=True)
 class Imported:
     """``files``: name -> text, empty when any finding is an error. ``unverified``: how many
@@ -37,16 +45,14 @@ class Imported:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def convert(catalog: Catalog, specs: Specs) -> Imported:
+def convert(catalog: Catalog, world: World) -> Imported:
     """Every binding of the catalog as a spec.
 
-    specs  parsed files with the structures and pipelines that the bindings are about
-
-    Each text is formatted and checked together with ``specs``. One error, in the source or
-    in what would be written, and there are no files.
+    Each text is formatted and checked together with the specs of ``world``. One error, in
+    the source or in what would be written, and there are no files.
     """
     found = list(catalog.diagnostics)
-    known = analyse(specs).program
+    known = world.program
     texts: dict[str, str] = {}
     for binding in catalog.bindings.values():
         text = _text(binding, catalog, known, found.append)
@@ -56,7 +62,7 @@ def convert(catalog: Catalog, specs: Specs) -> Imported:
     found += structnotes.notes(catalog.structures, catalog.folder)
     if has_errors(found):
         return Imported({}, 0, in_order(found))
-    files, unverified, problems = _checked(texts, catalog, specs)
+    files, unverified, problems = _checked(texts, catalog, world.specs)
     found += problems
     return Imported({} if problems else files, unverified, in_order(found))
 

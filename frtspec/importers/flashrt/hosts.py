@@ -110,6 +110,9 @@ UNSEEN: Mapping[str, str] = {
 }
 """Packages whose classes could not be looked at in the source's range, and why."""
 
+SEEN: Mapping[str, str] = {"lerobot": "0.6.1"}
+"""Packages whose classes were looked at in one version: every layer's path was found there."""
+
 NEVER_CALLED: Mapping[str, str] = {
     "model.vlm_with_expert.vlm.model.text_model.layers.{i}": "lerobot",
     "model.vlm_with_expert.lm_expert.layers.{i}": "lerobot",

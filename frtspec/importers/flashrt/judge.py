@@ -37,13 +37,13 @@ def region(found: Region, site: Site, report: Report) -> Verdict:
     _weights_host(found, site, report)
     _constants(found, report)
     for host in found.hosts:
-        versions(host, report)
+        allowed = versions(host, report)
         _paths(found, host, report)
     _never_called(site, found, report)
     settled = _settled(found, site)
     if settled is not None:
         _open_variants(found, settled, report)
-        _narrowed(found, settled, report)
+        _narrowed(found, settled, allowed, report)
         return Verdict(settled, None)
     reason = _reason(found)
     left = [axis for axis in found.structure.axes if axis not in _given(found)]
@@ -62,12 +62,12 @@ def region(found: Region, site: Site, report: Report) -> Verdict:
     return Verdict(None, reason)
 
 
-def versions(host: Host, report: Report) -> bool:
-    """Whether a host's versions are a range as pip writes it; reported where they are not."""
+def versions(host: Host, report: Report) -> SpecifierSet | None:
+    """A host's versions, where they are a range as pip writes it; reported where they are not."""
     if host.versions is None:
-        return False
+        return None
     try:
-        SpecifierSet(host.versions.text)
+        allowed = SpecifierSet(host.versions.text)
     except InvalidSpecifier:
         report(
             Diagnostic(
@@ -75,11 +75,23 @@ def versions(host: Host, report: Report) -> bool:
                 f"`{host.versions.text}` is no range of versions of {host.name.text}",
                 host.versions.span,
                 "warning",
-                help="nothing can be compared with it; it is kept for the export alone",
+                help="nothing can be compared with it; kept as the source has it",
             )
         )
-        return False
-    return True
+        return None
+    seen = hosts.SEEN.get(host.name.text)
+    if seen is not None and not allowed.contains(seen):
+        report(
+            Diagnostic(
+                RANGE,
+                f"`{host.versions.text}` leaves out {host.name.text} {seen}, whose classes have "
+                "these paths too",
+                host.versions.span,
+                "note",
+                help="kept as it is; no version inside was looked at",
+            )
+        )
+    return allowed
 
 
 # ---------------------------------------------------------------- spellings
@@ -200,9 +212,11 @@ def _never_called(site: Site, found: Region, report: Report) -> None:
 def _settled(found: Region, site: Site) -> Settled | None:
     """What was looked up, if the source speaks of the same places."""
     facts = hosts.SETTLED.get(found.name.text)
-    here = len(found.hosts) == 1 and found.hosts[0].name.text == "transformers"
+    here = found.hosts[0].name.text == "transformers"
     same = facts is not None and (site.layer, site.seat, site.root) == (facts.layer, facts.mlp, "")
-    return facts if here and same else None
+    filled = {weight.slot.text for weight in found.weights if weight.path is not None}
+    whole = all(slot.name.text in filled for slot in found.structure.slots)
+    return facts if here and same and whole else None
 
 
 def _reason(found: Region) -> str:
@@ -230,16 +244,15 @@ def _open_variants(found: Region, settled: Settled, report: Report) -> None:
             )
 
 
-def _narrowed(found: Region, settled: Settled, report: Report) -> None:
+def _narrowed(
+    found: Region, settled: Settled, allowed: SpecifierSet | None, report: Report
+) -> None:
     """The source's range is held to what was looked at."""
     at = found.hosts[0].versions
-    if at is None or at.text == settled.versions:
+    if at is None or allowed is None or at.text == settled.versions:
         return
     lowest = min(Version(s.version) for s in SpecifierSet(settled.versions) if s.operator == ">=")
-    claimed = min(
-        (Version(s.version) for s in SpecifierSet(at.text) if s.operator == ">="),
-        default=lowest,
-    )
+    claimed = min((Version(s.version) for s in allowed if s.operator == ">="), default=lowest)
     what = f"versions {claimed} to {lowest}" if claimed < lowest else "other versions"
     report(
         Diagnostic(

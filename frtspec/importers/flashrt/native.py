@@ -27,14 +27,15 @@ _METHOD = re.compile(r"\b([A-Z]\w*[a-z]\w*)\.([a-z_]\w*)")
 def problems(found: Pipeline, catalog: Catalog) -> Iterator[Diagnostic]:
     """Modules, classes and methods that are named and not there."""
     folder = catalog.folder
-    if folder.name != INSIDE or folder.parent.name != PACKAGE:
+    package = folder.parent
+    if (package.name, folder.name) != (PACKAGE, INSIDE) or not (package / "__init__.py").is_file():
         return
     classes: dict[str, ast.ClassDef] = {}
     for host in found.hosts:
         path = host.module_path
         if path is None or not path.text.startswith(f"{PACKAGE}."):
             continue
-        module = _module(folder.parent, path.text)
+        module = _module(package, path.text)
         if module is None:
             yield _missing_module(host, path)
         else:

@@ -14,6 +14,7 @@ from frtspec.diag.diagnostic import Diagnostic
 from frtspec.importers.flashrt.catalog import STRUCTURES
 from frtspec.importers.flashrt.structures import PeerStructure, Tensor
 from frtspec.importers.flashrt.yamldoc import Scalar
+from frtspec.syntax.read import read_source
 
 DIM, POINT, METRIC = "FRT0886", "FRT0887", "FRT0894"
 
@@ -21,8 +22,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _EXPRESSION = re.compile(r"[\w\s+*/()|-]+")
 _RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")
 
-COMPUTED = frozenset({"cosine", "max_abs", "p99_abs", "token_agreement"})
-"""Metrics that some code of flash-rt or flashrt-structures computes."""
+COMPUTED = frozenset({"cosine", "max_abs", "p99_abs"})
+"""Metrics that the gates of flash-rt and flashrt-structures compute."""
+
+_OURS = {"rel_l2": "rel_l2", "relative_l2": "rel_l2", "token_agreement": "token_agreement"}
 
 
 def notes(structures: Mapping[str, PeerStructure], folder: Path) -> Iterator[Diagnostic]:
@@ -122,10 +125,15 @@ def _defined(structure: PeerStructure, folder: Path) -> set[str] | None:
     if structure.reference is None:
         return None
     module, entry = structure.reference
-    path = folder / STRUCTURES / Path(*module.split(".")).with_suffix(".py")
+    if not all(part.isidentifier() for part in module.split(".")):
+        return None
+    path = folder.joinpath(STRUCTURES, *module.split(".")).with_suffix(".py")
+    source, _ = read_source(str(path))
+    if source is None:
+        return None
     try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        tree = ast.parse(source.text)
+    except (SyntaxError, ValueError, RecursionError):
         return None
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == entry:
@@ -141,10 +149,12 @@ def _defined(structure: PeerStructure, folder: Path) -> set[str] | None:
 
 def _metrics(structure: PeerStructure) -> Iterator[Diagnostic]:
     for metric in structure.metrics:
-        if metric.text not in COMPUTED:
-            yield _note(
-                METRIC,
-                f"the metric `{metric.text}` of {structure.name} is computed by nothing in the source",
-                metric,
-                "measured here as `rel_l2`" if metric.text.endswith("l2") else "not carried over",
-            )
+        if metric.text in COMPUTED:
+            continue
+        ours = _OURS.get(metric.text)
+        yield _note(
+            METRIC,
+            f"no gate of the source computes the metric `{metric.text}` of {structure.name}",
+            metric,
+            f"`{ours}` here, which is measured" if ours else "not carried over",
+        )

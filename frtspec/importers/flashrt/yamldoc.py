@@ -19,8 +19,12 @@ UNREADABLE, TWICE = "FRT0881", "FRT0882"
 DEEPEST = 40
 """Levels of nesting; the catalog's own files have six."""
 
+LONGEST = 100_000
+"""Characters; the catalog's own files have four thousand."""
+
 _STR, _INT, _FLOAT = "tag:yaml.org,2002:str", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _BOOL, _NULL = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:null"
+_AS_TEXT = frozenset(f"tag:yaml.org,2002:{name}" for name in ("timestamp", "merge", "value"))
 
 Plain = str | int | float | bool | None
 
@@ -97,6 +101,9 @@ def read(source: SourceFile) -> tuple[Map | None, list[Diagnostic]]:
     A key that stands twice is an error, and the first keeps its place.
     """
     reader = _Reader(source)
+    if len(source.text) > LONGEST:
+        why = f"{len(source.text)} characters are no binding or structure: at most {LONGEST}"
+        return None, [Diagnostic(UNREADABLE, why, Span(source.path, 0, 0))]
     try:
         root = yaml.compose(source.text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -202,7 +209,7 @@ def _resolved(tag: str, text: str) -> Plain:
     if tag == _FLOAT:
         lowered = text.lower().replace("_", "")
         return float(lowered.replace(".inf", "inf").replace(".nan", "nan"))
-    if tag.startswith("tag:yaml.org,2002:"):
+    if tag == _STR or tag in _AS_TEXT:
         return text
     raise ValueError(f"the tag `{_cut(tag)}` means nothing here")
 

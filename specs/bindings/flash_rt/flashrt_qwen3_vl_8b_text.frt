@@ -1,0 +1,40 @@
+frt 1
+
+binding flashrt_qwen3_vl_8b_text {
+  """The decoder_ffn of flash-rt's binding qwen3_vl_8b_text."""
+  status draft
+  evidence "Imported from flash-rt, bindings/qwen3_vl_8b_text.yaml, sha256 28aa62e3a31794b4."
+  host transformers ">=5.0,<6" class (Qwen3VLForConditionalGeneration)
+  dims { D = 4096, F = 12288, L = 36 }
+
+  each i in 0..L {
+    seat ffn : decoder_ffn.mlp version 1 at model.language_model.layers.{i}.mlp {
+      dims { D = D, F = F }
+      variant activation = silu
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      variant conditioning = none
+      param eps = config.text_config.rms_norm_eps
+      slot w_gate = gate_proj.weight : out_in
+      slot w_up   = up_proj.weight : out_in
+      slot w_down = down_proj.weight : out_in
+      point x_after_norm  = input
+      point act_after_mul = input of down_proj
+      boundary at model.language_model.layers.{i} {
+        x = input of post_attention_layernorm,
+        y = output,
+        slot w_norm = post_attention_layernorm.weight
+      }
+      expect class (Qwen3VLTextMLP)
+      expect bias none of (gate_proj, up_proj, down_proj)
+      expect activation silu of act_fn
+      expect returns tensor
+    }
+  }
+
+  export flash_rt {
+    boundary_dtype = "bf16",
+    m_profile[prefill] = "medium prefill",
+    m_profile[decode] = "micro decode"
+  }
+}

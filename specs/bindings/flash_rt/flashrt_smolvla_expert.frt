@@ -1,0 +1,29 @@
+frt 1
+
+binding flashrt_smolvla_expert {
+  """The decoder_ffn of flash-rt's binding smolvla_expert."""
+  status imported "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run"
+  evidence "Imported from flash-rt, bindings/smolvla_expert.yaml, sha256 abb4d3dc6712bc2b."
+  host lerobot ">=0.5,<0.6"
+  dims { D = 720, F = 2048, L = 16 }
+
+  each i in 0..L {
+    seat ffn : decoder_ffn.mlp version 1 at model.vlm_with_expert.lm_expert.layers.{i}.mlp {
+      dims { D = D, F = F }
+      variant activation = silu
+      variant norm_weight_mode = direct
+      variant conditioning = none
+      slot w_gate = gate_proj.weight : out_in
+      slot w_up   = up_proj.weight : out_in
+      slot w_down = down_proj.weight : out_in
+      boundary at model.vlm_with_expert.lm_expert.layers.{i} {
+        slot w_norm = post_attention_layernorm.weight
+      }
+    }
+  }
+
+  export flash_rt {
+    boundary_dtype = "f32",
+    m_profile[denoise] = "small denoise"
+  }
+}
