@@ -425,7 +425,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "codes": code_list,
     "statuses": lambda: _words(("status", "means"), words.STATUSES),
     "point_kinds": lambda: _words(("kind", "is"), words.POINT_KINDS),
-    "baselines": lambda: table(
+    "baselines": lambda: grid(
         ("baseline", "is", "can run"), [(f"`{n}`", *row) for n, row in words.BASELINES.items()]
     ),
     "formats": lambda: _words(("format", "is"), words.FORMATS),
