@@ -191,10 +191,13 @@ def test_what_computes_something_else_says_by_how_much(inner: nn.Module, run: bo
     assert row.code == "disagrees" and "relative distance" in row.reason
 
 
-def test_a_module_without_an_activation_of_its_own_is_opaque_to_the_pattern() -> None:
-    """The activation is written inline: nothing tells it, so its projections stand alone."""
-    found = scanned(Fused(up_first=True))
-    assert seats(found)["inner.proj"] == seats(found)["inner.down"] == "linear_proj"
+@RUN
+@pytest.mark.parametrize("up_first", [True, False])
+def test_an_activation_that_is_written_inline_is_told_by_numbers(up_first: bool, run: bool) -> None:
+    found = scanned(Fused(up_first), run=run)
+    (seat,) = [s for s in found.seats if s.path == "inner"]
+    assert (seat.target, seat.variants["activation"]) == ("decoder_ffn.mlp", "gelu")
+    assert not any(expect.fact == "activation" for expect in seat.expects)
 
 
 class FusedWithModule(Fused):

@@ -55,7 +55,9 @@ def _kind(tree: Tree, path: str, module: nn.Module) -> str | None:
         return "stack"
     if isinstance(module, nn.Embedding):
         return None
-    return "matrix" if any(p.dim() == 2 for p in own) else None
+    if not own:
+        return None
+    return "matrix" if any(p.dim() == 2 for p in own) else "vector"
 
 
 def _held(tree: Tree, path: str, claimed: set[str]) -> bool:

@@ -109,9 +109,12 @@ def _function(tree: Tree, path: str, value: object) -> Leaf:
 
 def _choices(roles: list[Role], leaves: list[Leaf]) -> list[dict[str, Leaf]]:
     """Ways to give the roles of one kind a leaf each. All leaves with weights are used;
-    of several activations each is tried."""
-    weighted = roles[0].kind != "activation"
-    if weighted and len(leaves) != len(roles):
+    of several activations each is tried, and none where there is none."""
+    if roles[0].kind == "activation":
+        leaves = [leaf for leaf in leaves if "identity" not in leaf.facts]
+        if not leaves:
+            return [{}]  # it is written inline: numbers have to tell it
+    elif len(leaves) != len(roles):
         return []
     return [
         {role.name: leaf for role, leaf in zip(roles, chosen, strict=True)}
@@ -125,12 +128,16 @@ def _solved(
     """The slots and dims of one filling, for each layout that the sizes allow."""
     options: list[list[dict[str, tuple[Weight, tuple[int, ...]]]]] = []
     for role in roles:
+        if role.name not in leaves:
+            continue
         for held, weight, name in _weights(role, leaves[role.name]):
             if weight is None:
                 if not (held.optional or held.when is not None):
                     return
                 continue
             options.append(list(_layouts(role, leaves[role.name], held, weight, name)))
+    if not options:
+        return  # nothing has a size
     for chosen in product(*options):
         parts = {slot: pair for part in chosen for slot, pair in part.items()}
         shapes = {slot: structure.shapes[slot] for slot in parts}

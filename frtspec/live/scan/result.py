@@ -37,7 +37,8 @@ class ScanResult:
         for row in self.left_out:
             grouped.setdefault((row.kind, row.code, _general(row)), []).append(row.path)
         for (kind, code, reason), paths in grouped.items():
-            where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+            first = paths[0] or "the model itself"
+            where = first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
             lines.append(f"  {kind} {where}: {reason} [{code}]")
         if not self.proven:
             lines.append("no run was given: shared inputs and boundaries are not proven")

@@ -198,7 +198,10 @@ class Tree:
         """The name of what an elementwise function computes; None where it is none known."""
         key = id(held)
         if key not in self._activations:
-            self._activations[key] = activation_of(held)
+            try:
+                self._activations[key] = activation_of(held)
+            except Exception as error:  # noqa: BLE001 - a host's own code, run on what it never sees
+                self._activations[key] = f"{type(held).__name__} ({type(error).__name__})"
         found = self._activations[key]
         return found if found.isidentifier() else None
 

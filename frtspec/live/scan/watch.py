@@ -83,6 +83,8 @@ class _Watcher:
         self.groups: dict[str, _Group] = {}
         self.norms: dict[int, dict[str, Tensor]] = {}  # by where their output lies
         self.normed: dict[str, int] = {}
+        leaves = {path: tree.leaf(path) for path in tree.modules}
+        self.are_norms = {p for p, leaf in leaves.items() if leaf and leaf.kind.endswith("_norm")}
 
     @contextmanager
     def hooked(self, path: str, module: nn.Module) -> Iterator[None]:
@@ -119,9 +121,8 @@ class _Watcher:
             del self.running[len(self.running) - 1 - self.running[::-1].index(path) :]
         kind = "tensor" if isinstance(output, Tensor) else type(output).__name__
         self.seen.returns.setdefault(path, kind)
-        leaf = self.tree.leaf(path)
         value = first_tensor(output)
-        if leaf is not None and leaf.kind.endswith("norm") and value is not None:
+        if path in self.are_norms and value is not None:
             before = self.norms.get(self.normed.get(path, -1), {})
             before.pop(path, None)
             self.normed[path] = value.data_ptr()
