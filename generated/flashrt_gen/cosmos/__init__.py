@@ -378,7 +378,6 @@ def ffn(size: Mapping[str, int], i: int) -> rt.Seat:
 
 def seats(model: torch.nn.Module) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
-    config: Any = model.config
     size = dims(model)
     found: list[rt.Seat] = []
     for i in range(size["L"]):
@@ -400,9 +399,7 @@ HOST = rt.HostBinding(
     name="cosmos",
     source_digest="9ba327bb77ee76a66bdff1e1f8cac60a83cad0e1bf993b628efe673f29c16d2c",
     contract_digest="b418635e114a09fe8f6d4b5f793fea2988e6a0eff54738953007351a5dd017e6",
-    package="diffusers",
-    versions=">=0.35,<0.43",
-    classes=("CosmosTransformer3DModel",),
+    hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("CosmosTransformer3DModel",)),),
     dims=dims,
     seats=seats,
     schemes=schemes.ALL,
@@ -434,7 +431,7 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("fp8_static", "none"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

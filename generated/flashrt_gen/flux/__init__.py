@@ -471,7 +471,6 @@ def out(size: Mapping[str, int]) -> rt.Seat:
 
 def seats(model: torch.nn.Module) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
-    config: Any = model.config
     size = dims(model)
     found: list[rt.Seat] = []
     for i in range(size["L"]):
@@ -498,9 +497,7 @@ HOST = rt.HostBinding(
     name="flux",
     source_digest="b4f2284704608d866fa3fde280cf6b28b5e7daded728602f800d022402df3813",
     contract_digest="d5b719eceb0aae7d782499b804a21a688b33c12e186927eee75b6efd067d2995",
-    package="diffusers",
-    versions=">=0.35,<0.43",
-    classes=("FluxTransformer2DModel",),
+    hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("FluxTransformer2DModel",)),),
     dims=dims,
     seats=seats,
     schemes=schemes.ALL,
@@ -532,7 +529,7 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("fp8_static", "none"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -346,9 +346,7 @@ HOST = rt.HostBinding(
     name="wan",
     source_digest="24a3e303b6b410ac1c76f6021111a839ded9837ca79581efa149dfb62e2da2e5",
     contract_digest="cd37122f49d3dac6aead0544a654f321537fbac099f06a5aab96f582bb3c2fc0",
-    package="diffusers",
-    versions=">=0.35,<0.43",
-    classes=("WanTransformer3DModel",),
+    hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("WanTransformer3DModel",)),),
     dims=dims,
     seats=seats,
     schemes=schemes.ALL,
@@ -380,7 +378,7 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("fp8_static", "none"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,
