@@ -7,7 +7,6 @@ from pathlib import Path
 
 from frtspec.cli import filing
 from frtspec.cli.common import OK, Run, begin, counted, exit_code, progress, report
-from frtspec.diag.diagnostic import Diagnostic
 from frtspec.importers.flashrt import catalog as source
 from frtspec.importers.flashrt.convert import Imported, Specs, World, convert
 from frtspec.project import select, shown
@@ -27,10 +26,9 @@ def run(options: argparse.Namespace) -> int:
     with progress() as say:
         say("reading the catalog")
         catalog = source.read(folder, lambda path: shown(path, setup.here))
-        specs, faults = _specs(setup)
         say("writing specs")
-        made = convert(catalog, World(specs))
-    found = (*setup.diagnostics, *faults, *made.diagnostics)
+        made = convert(catalog, World(specs_of(setup)))
+    found = (*setup.diagnostics, *made.diagnostics)
     report(found, {**setup.sources, **catalog.sources}, options.format)
     if exit_code(found) != OK:
         return exit_code(found)
@@ -40,23 +38,22 @@ def run(options: argparse.Namespace) -> int:
     return file(Path(setup.here, options.out), made.files, setup.here, options.format)
 
 
-def _specs(setup: Run) -> tuple[Specs, tuple[Diagnostic, ...]]:
+def specs_of(setup: Run) -> Specs:
     """What bindings are about: every spec of the project, and of the catalog that ships here,
-    but for bindings. Their own errors are told by ``check``."""
+    but for bindings. What is wrong with them is told by ``check``."""
     from frtspec.syntax import ast
     from frtspec.syntax.parse import parse
     from frtspec.syntax.read import read_source
 
     parsed = []
-    selection = select((), setup.config, setup.here)
-    for file in selection.files:
+    for file in select((), setup.config, setup.here).files:
         text, _ = read_source(file.path)
         if text is None:
             continue
         tree = parse(text).file
         if not any(isinstance(decl, ast.BindingDecl) for decl in tree.decls):
             parsed.append((text, tree))
-    return parsed, selection.diagnostics
+    return parsed
 
 
 def _conclude(made: Imported) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from frtspec import resources
 from frtspec.cli.common import Run
-from frtspec.cli.importing import _specs
+from frtspec.cli.importing import specs_of
 from frtspec.config import Config
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile
@@ -32,9 +32,7 @@ def world() -> World:
     """The catalog's specs but for bindings."""
     here = resources.specs_dir().parent
     config = Config(here, (resources.specs_dir(),), here / "generated", None)
-    parsed, problems = _specs(Run(here, config, {}, ()))
-    assert not problems
-    return World(parsed)
+    return World(specs_of(Run(here, config, {}, ())))
 
 
 def read(folder: Path) -> Catalog:
