@@ -13,7 +13,7 @@ from frtspec.runtime import Plan
 from hosts import tiny
 from hosts.tiny import Family
 
-FAMILIES = pytest.mark.parametrize("family", tiny.FAMILIES, ids=lambda family: family.name)
+FAMILIES = pytest.mark.parametrize("family", tiny.DENSE, ids=lambda family: family.name)
 F32, BF16 = torch.float32, torch.bfloat16
 CASES = [
     *(pytest.param(family, F32, id=f"{family.name}-f32") for family in tiny.FAMILIES),
@@ -71,9 +71,12 @@ def test_every_seat_binds_and_the_host_comes_back(family: Family, dtype: torch.d
     found = Counter(record.name.partition("[")[0] for record in plan.seats)
     assert found == family.seats
     # Per-tensor FP8 on a projection of random weights lands on either side of 0.999.
-    missed = {record.name: record.code for record in plan.seats if record.state != "bound"}
-    assert all(code == "gate.boundary" for code in missed.values()), plan.explain()
-    assert {name.partition("[")[0] for name in missed} <= {"o"}, plan.explain()
+    off = {record.name: record.code for record in plan.seats if record.state != "bound"}
+    others = {name: code for name, code in off.items() if code not in ("scheme", "seat.form")}
+    assert set(others.values()) <= {"gate.boundary", "calibration.saturated"}, plan.explain()
+    assert {name.partition("[")[0] for name in others} <= {"o", "vision_o"}, plan.explain()
+    kept = {name.partition("[")[0] for name in off.keys() - others.keys()}
+    assert not kept & family.bound, plan.explain()
     treated = outputs(family, model)
     assert not all(map(torch.equal, treated, before)), "nothing runs in place of the host"
     assert cosine(treated, before) > 0.99
@@ -102,6 +105,8 @@ def test_the_ledger_counts_every_call(family: Family) -> None:
 def test_gates_say_what_they_judged(family: Family) -> None:
     plan = attach(family, family.model())
     for record in plan.seats:
+        if record.code in ("scheme", "seat.form"):
+            continue
         expected = family.boundary if record.name.startswith("ffn") else "boundary"
         result = record.gate("boundary", "seam")
         assert result is not None, record.name

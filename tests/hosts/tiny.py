@@ -30,6 +30,8 @@ _DECODER = {
 class Family:
     """One host family: its model, its samples, and the seats that its binding must find.
 
+    seats      how many of each name
+    bound      names that the scheme fp8_static binds; it may bind more
     boundary   the gate that judges a decoder_ffn here
     """
 
@@ -37,6 +39,7 @@ class Family:
     build: Callable[[], nn.Module]
     sample: Callable[[torch.Generator], dict[str, Tensor]]
     seats: dict[str, int]
+    bound: frozenset[str] = frozenset({"ffn", "qkv", "o"})
     boundary: str = "boundary"
 
     def model(self, dtype: torch.dtype = torch.float32) -> nn.Module:
@@ -92,22 +95,93 @@ def _decoder(kind: str, config_of: str | None = None, **more: Any) -> Callable[[
     return build
 
 
+_TOWER = {
+    "hidden_size": D,
+    "intermediate_size": F,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4,
+    "image_size": 32,
+    "patch_size": 8,
+}
+
+
 def _siglip() -> nn.Module:
-    config = transformers.SiglipVisionConfig(
-        hidden_size=D,
-        intermediate_size=F,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        image_size=32,
-        patch_size=8,
+    return transformers.SiglipVisionModel(transformers.SiglipVisionConfig(**_TOWER))
+
+
+def _paligemma() -> nn.Module:
+    config = transformers.PaliGemmaConfig(
+        vision_config={"model_type": "siglip_vision_model", "vision_use_head": False, **_TOWER},
+        text_config={"model_type": "gemma", **_DECODER},
+        image_token_index=VOCAB - 1,
+        projection_dim=D,
     )
-    return transformers.SiglipVisionModel(config)
+    return transformers.PaliGemmaForConditionalGeneration(config)
 
 
-_ATTENTION = {"ffn": LAYERS, "qkv": LAYERS, "o": LAYERS}
+def _image_and_tokens(generator: torch.Generator) -> dict[str, Tensor]:
+    """One image, whose 16 patches stand before the tokens."""
+    image = torch.full((1, 16), VOCAB - 1)
+    text = torch.randint(VOCAB - 1, (1, 8), generator=generator)
+    return {"input_ids": torch.cat([image, text], 1), **_images(generator)}
 
-QWEN3 = Family("qwen3", _decoder("Qwen3"), _tokens, _ATTENTION)
-LLAMA = Family("llama", _decoder("Llama"), _tokens, _ATTENTION)
+
+def _qwen3_vl() -> nn.Module:
+    config = transformers.Qwen3VLConfig(
+        text_config={
+            **_DECODER,
+            "rope_parameters": {
+                "rope_type": "default",
+                "rope_theta": 1e4,
+                "mrope_section": [8, 4, 4],
+                "mrope_interleaved": True,
+            },
+        },
+        vision_config={
+            "depth": LAYERS,
+            "hidden_size": D,
+            "intermediate_size": F,
+            "num_heads": 4,
+            "in_channels": 3,
+            "patch_size": 4,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+            "out_hidden_size": D,
+            "num_position_embeddings": 64,
+            "deepstack_visual_indexes": [1],
+        },
+        image_token_id=VOCAB - 1,
+        video_token_id=VOCAB - 2,
+        vision_start_token_id=VOCAB - 3,
+        vision_end_token_id=VOCAB - 4,
+    )
+    return transformers.Qwen3VLForConditionalGeneration(config)
+
+
+def _patches_and_tokens(generator: torch.Generator) -> dict[str, Tensor]:
+    """One image of 4 x 4 patches, which merge to 4 tokens."""
+    start, image = torch.full((1, 1), VOCAB - 3), torch.full((1, 4), VOCAB - 1)
+    text = torch.randint(VOCAB - 4, (1, 12), generator=generator)
+    tokens = torch.cat([start, image, text], 1)
+    return {
+        "input_ids": tokens,
+        "mm_token_type_ids": (tokens == VOCAB - 1).int(),
+        "pixel_values": torch.randn(16, 3 * 2 * 4 * 4, generator=generator),
+        "image_grid_thw": torch.tensor([[1, 4, 4]]),
+    }
+
+
+_DENSE = {
+    **dict.fromkeys(("input_norm", "qkv", "o", "ffn_norm", "ffn"), LAYERS),
+    "final_norm": 1,
+}
+_ENCODER = ("norm1", "qkv", "attention", "o", "norm2", "mlp")
+_VISION = {f"vision_{name}": LAYERS for name in _ENCODER}
+
+QWEN3 = Family("qwen3", _decoder("Qwen3"), _tokens, {**_DENSE, "rope": LAYERS})
+QWEN2 = Family("qwen2", _decoder("Qwen2"), _tokens, _DENSE)
+LLAMA = Family("llama", _decoder("Llama"), _tokens, _DENSE)
+GEMMA = Family("gemma", _decoder("Gemma"), _tokens, _DENSE)
 GEMMA3 = Family(
     "gemma3",
     _decoder(
@@ -117,9 +191,51 @@ GEMMA3 = Family(
         sliding_window=8,
     ),
     _tokens,
-    {"ffn": LAYERS},
+    {**_DENSE, **dict.fromkeys(("rope", "attention_norm", "ffn_out_norm"), LAYERS)},
     boundary="seam",
 )
-SIGLIP = Family("siglip", _siglip, _images, {"norm1": LAYERS, "norm2": LAYERS, "post": 1})
+QWEN3_5 = Family(
+    "qwen3_5",
+    _decoder(
+        "Qwen3_5",
+        "Qwen3_5Text",
+        layer_types=["linear_attention", "full_attention"],
+        linear_num_key_heads=2,
+        linear_num_value_heads=4,
+        linear_key_head_dim=16,
+        linear_value_head_dim=32,
+    ),
+    _tokens,
+    {**_DENSE, **dict.fromkeys(("qkv", "rope", "o", "delta_in", "delta_out"), 1)},
+    frozenset({"ffn", "qkv", "o", "delta_in", "delta_out"}),
+)
+SIGLIP = Family(
+    "siglip",
+    _siglip,
+    _images,
+    {**dict.fromkeys(_ENCODER, LAYERS), "post": 1, "head": 1},
+    frozenset({"norm1", "norm2", "post", "qkv", "o"}),
+)
+PALIGEMMA = Family(
+    "paligemma",
+    _paligemma,
+    _image_and_tokens,
+    {**_DENSE, **_VISION, "vision_post": 1, "projector": 1},
+    frozenset({"ffn", "qkv", "o", "vision_norm1", "vision_norm2", "vision_qkv", "projector"}),
+)
+QWEN3_VL = Family(
+    "qwen3_vl",
+    _qwen3_vl,
+    _patches_and_tokens,
+    {
+        **_DENSE,
+        **_VISION,
+        "rope": LAYERS,
+        **dict.fromkeys(("patch", "merger_norm", "merger_fc1", "merger_fc2"), 1),
+    },
+    frozenset({"ffn", "qkv", "o", "vision_norm1", "vision_norm2", "vision_qkv", "merger_norm"}),
+)
 
-FAMILIES = (QWEN3, LLAMA, GEMMA3, SIGLIP)
+DENSE = (QWEN3, LLAMA, GEMMA3, SIGLIP)
+"""The families that the longer tests take: one of each way to sit on a host."""
+FAMILIES = (QWEN3, QWEN2, LLAMA, GEMMA, GEMMA3, QWEN3_5, SIGLIP, PALIGEMMA, QWEN3_VL)

@@ -3,9 +3,12 @@
 
 Llama-family dense decoders (Llama, SmolLM2) as transformers builds them.
 
-    qkv   qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
-    o     linear_proj v1       model.layers.{i}.self_attn.o_proj
-    ffn   decoder_ffn.mlp v1   model.layers.{i}.mlp
+    input_norm   norm_fused v2        model.layers.{i}.input_layernorm
+    qkv          qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
+    o            linear_proj v1       model.layers.{i}.self_attn.o_proj
+    ffn_norm     norm_fused v2        model.layers.{i}.post_attention_layernorm
+    ffn          decoder_ffn.mlp v1   model.layers.{i}.mlp
+    final_norm   norm_fused v2        model.norm
 """
 
 from __future__ import annotations
@@ -16,14 +19,15 @@ from typing import Any
 import torch
 
 from flashrt_gen import schemes
-from flashrt_gen.structures import decoder_ffn_v1, linear_proj_v1, qkv_pack_v1
+from flashrt_gen.structures import decoder_ffn_v1, linear_proj_v1, norm_fused_v2, qkv_pack_v1
 from frtspec import runtime as rt
 
 rt.check_abi(1, __name__)
 
 
-def dims(config: Any) -> dict[str, int]:
-    """The host's sizes, read from its config."""
+def dims(model: Any) -> dict[str, int]:
+    """The sizes of this model."""
+    config: Any = model.config
     return {
         "D": config.hidden_size,
         "F": config.intermediate_size,
@@ -35,6 +39,24 @@ def dims(config: Any) -> dict[str, int]:
         "Hq": config.num_attention_heads,
         "Hkv": config.num_key_value_heads,
     }
+
+
+def input_norm(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """norm_fused v2 at model.layers.{i}.input_layernorm."""
+    at = f"model.layers.{i}.input_layernorm"
+    return rt.Seat(
+        name=f"input_norm[{i}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+    )
 
 
 def qkv(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
@@ -97,6 +119,25 @@ def o(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
         slots={"w": rt.Weight(f"{at}.weight", "out_in"), "b": rt.Weight(f"{at}.bias")},
         points={"x_in": rt.InputOf(at)},
         boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("Linear",)),),
+    )
+
+
+def ffn_norm(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """norm_fused v2 at model.layers.{i}.post_attention_layernorm."""
+    at = f"model.layers.{i}.post_attention_layernorm"
+    return rt.Seat(
+        name=f"ffn_norm[{i}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
     )
 
 
@@ -142,25 +183,44 @@ def ffn(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def final_norm(config: Any, size: Mapping[str, int]) -> rt.Seat:
+    """norm_fused v2 at model.norm."""
+    at = "model.norm"
+    return rt.Seat(
+        name="final_norm",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+    )
+
+
 def seats(model: torch.nn.Module) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
     config: Any = model.config
-    size = dims(config)
+    size = dims(model)
     found: list[rt.Seat] = []
     for i in range(size["L"]):
+        found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
         found.append(o(config, size, i))
+        found.append(ffn_norm(config, size, i))
         found.append(ffn(config, size, i))
+    found.append(final_norm(config, size))
     return found
 
 
 HOST = rt.HostBinding(
     name="llama",
-    source_digest="04148e2fff2ee5d8f0a9d923c548ebc2271eebb452f5ebd0c7b56c02c76f6dfa",
-    contract_digest="faadf4949c074610b83d7ef08ced229064de9689720f2d2e241f7374380e1978",
-    package="transformers",
-    versions=">=5.0,<6",
-    classes=("LlamaForCausalLM",),
+    source_digest="56c403c81f8f76e91325d69b1ec04791af902cc0aad4e22a2fcb3beaf1a827e9",
+    contract_digest="548278fa2fa335a6d28b969265b684ebb040b4a12ac94bdc3e9a85f440bd11c7",
+    hosts=(rt.Host("transformers", ">=5.0,<6", classes=("LlamaForCausalLM",)),),
     dims=dims,
     seats=seats,
     schemes=schemes.ALL,
@@ -192,7 +252,7 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("fp8_static", "none"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -3,9 +3,13 @@
 
 Qwen3 dense decoders as transformers builds them.
 
-    qkv   qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
-    o     linear_proj v1       model.layers.{i}.self_attn.o_proj
-    ffn   decoder_ffn.mlp v1   model.layers.{i}.mlp
+    input_norm   norm_fused v2        model.layers.{i}.input_layernorm
+    qkv          qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
+    rope         qk_norm_rope v1      model.layers.{i}.self_attn
+    o            linear_proj v1       model.layers.{i}.self_attn.o_proj
+    ffn_norm     norm_fused v2        model.layers.{i}.post_attention_layernorm
+    ffn          decoder_ffn.mlp v1   model.layers.{i}.mlp
+    final_norm   norm_fused v2        model.norm
 """
 
 from __future__ import annotations
@@ -16,14 +20,21 @@ from typing import Any
 import torch
 
 from flashrt_gen import schemes
-from flashrt_gen.structures import decoder_ffn_v1, linear_proj_v1, qkv_pack_v1
+from flashrt_gen.structures import (
+    decoder_ffn_v1,
+    linear_proj_v1,
+    norm_fused_v2,
+    qk_norm_rope_v1,
+    qkv_pack_v1,
+)
 from frtspec import runtime as rt
 
 rt.check_abi(1, __name__)
 
 
-def dims(config: Any) -> dict[str, int]:
-    """The host's sizes, read from its config."""
+def dims(model: Any) -> dict[str, int]:
+    """The sizes of this model."""
+    config: Any = model.config
     return {
         "D": config.hidden_size,
         "F": config.intermediate_size,
@@ -35,6 +46,24 @@ def dims(config: Any) -> dict[str, int]:
         "Hq": config.num_attention_heads,
         "Hkv": config.num_key_value_heads,
     }
+
+
+def input_norm(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """norm_fused v2 at model.layers.{i}.input_layernorm."""
+    at = f"model.layers.{i}.input_layernorm"
+    return rt.Seat(
+        name=f"input_norm[{i}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+    )
 
 
 def qkv(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
@@ -77,6 +106,54 @@ def qkv(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def rope(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """qk_norm_rope v1 at model.layers.{i}.self_attn."""
+    at = f"model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"rope[{i}]",
+        structure=qk_norm_rope_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={
+            "normalization_scope": "per_head",
+            "rope_layout": "half",
+            "norm_weight_mode": "direct",
+            "norm_rounding": "before_weight",
+            "rope_dtype": "host",
+        },
+        params={"eps": config.rms_norm_eps},
+        dims={"Hq": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"], "R": size["Dh"]},
+        slots={
+            "q_norm_weight": rt.Weight(f"{at}.q_norm.weight"),
+            "k_norm_weight": rt.Weight(f"{at}.k_norm.weight"),
+        },
+        points={
+            "q_rotated": rt.RoutedOutput("rope", item=0),
+            "k_rotated": rt.RoutedOutput("rope", item=1),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.InputOf(f"{at}.q_norm"),
+                "k": rt.InputOf(f"{at}.k_norm"),
+                "cos": rt.InputOf(at, "position_embeddings", item=0, layout="half"),
+                "sin": rt.InputOf(at, "position_embeddings", item=1, layout="half"),
+            },
+            outputs={
+                "q_after_rope": rt.RoutedOutput("rope", item=0, layout="heads_first"),
+                "k_after_rope": rt.RoutedOutput("rope", item=1, layout="heads_first"),
+            },
+        ),
+        routed=rt.Routed(
+            "rope",
+            via="global",
+            function="apply_rotary_pos_emb",
+            args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        ),
+    )
+
+
 def o(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at model.layers.{i}.self_attn.o_proj."""
     at = f"model.layers.{i}.self_attn.o_proj"
@@ -95,6 +172,25 @@ def o(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
         params={},
         dims={"K": size["Hq"] * size["Dh"], "N": size["D"]},
         slots={"w": rt.Weight(f"{at}.weight", "out_in"), "b": rt.Weight(f"{at}.bias")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("Linear",)),),
+    )
+
+
+def ffn_norm(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """norm_fused v2 at model.layers.{i}.post_attention_layernorm."""
+    at = f"model.layers.{i}.post_attention_layernorm"
+    return rt.Seat(
+        name=f"ffn_norm[{i}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
         points={"x_in": rt.InputOf(at)},
         boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
     )
@@ -142,25 +238,45 @@ def ffn(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def final_norm(config: Any, size: Mapping[str, int]) -> rt.Seat:
+    """norm_fused v2 at model.norm."""
+    at = "model.norm"
+    return rt.Seat(
+        name="final_norm",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+    )
+
+
 def seats(model: torch.nn.Module) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
     config: Any = model.config
-    size = dims(config)
+    size = dims(model)
     found: list[rt.Seat] = []
     for i in range(size["L"]):
+        found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
+        found.append(rope(config, size, i))
         found.append(o(config, size, i))
+        found.append(ffn_norm(config, size, i))
         found.append(ffn(config, size, i))
+    found.append(final_norm(config, size))
     return found
 
 
 HOST = rt.HostBinding(
     name="qwen3",
-    source_digest="4c3677137a7349be423f156c4d42c0ea10e080663d5cf6be3ea60ae3ea74ce60",
-    contract_digest="e11d1c6ab2377ffc69791f7df120323df0cc638f1a9a5633935de2420d2c3e04",
-    package="transformers",
-    versions=">=5.0,<6",
-    classes=("Qwen3ForCausalLM",),
+    source_digest="10acb5c6ccce967155032c78494916c3045159cf1f30b301d127571f5bb0e9fe",
+    contract_digest="32746bb32c466b0b7cf00f4019909b24e655f5b8e81ee35a379923d43e971dc8",
+    hosts=(rt.Host("transformers", ">=5.0,<6", classes=("Qwen3ForCausalLM",)),),
     dims=dims,
     seats=seats,
     schemes=schemes.ALL,
@@ -192,7 +308,7 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("fp8_static", "none"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -3,9 +3,19 @@
 
 SigLIP vision towers as transformers builds them.
 
-    norm1   norm_fused v1   encoder.layers.{i}.layer_norm1
-    norm2   norm_fused v1   encoder.layers.{i}.layer_norm2
-    post    norm_fused v1   post_layernorm
+Evidence:
+transformers 5.6 took the level `vision_model` out of these paths: up to 5.5 every one of
+them begins with `vision_model.`. The patch embedding is a convolution over images, not over
+rows of patches, and the pooling head attends with torch's own module, so both stay the host's.
+
+    norm1       norm_fused v1       encoder.layers.{i}.layer_norm1
+    qkv         qkv_pack v1         encoder.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
+    attention   attention_core v1   encoder.layers.{i}.self_attn
+    o           linear_proj v1      encoder.layers.{i}.self_attn.out_proj
+    norm2       norm_fused v1       encoder.layers.{i}.layer_norm2
+    mlp         vision_ffn.mlp v3   encoder.layers.{i}.mlp
+    post        norm_fused v1       post_layernorm
+    head        vision_ffn.mlp v3   head.mlp
 """
 
 from __future__ import annotations
@@ -16,17 +26,26 @@ from typing import Any
 import torch
 
 from flashrt_gen import schemes
-from flashrt_gen.structures import norm_fused_v1
+from flashrt_gen.structures import (
+    attention_core_v1,
+    linear_proj_v1,
+    norm_fused_v1,
+    qkv_pack_v1,
+    vision_ffn_v3,
+)
 from frtspec import runtime as rt
 
 rt.check_abi(1, __name__)
 
 
-def dims(config: Any) -> dict[str, int]:
-    """The host's sizes, read from its config."""
+def dims(model: Any) -> dict[str, int]:
+    """The sizes of this model."""
+    config: Any = model.config
     return {
         "D": config.hidden_size,
+        "F": config.intermediate_size,
         "L": config.num_hidden_layers,
+        "H": config.num_attention_heads,
     }
 
 
@@ -49,6 +68,93 @@ def norm1(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def qkv(size: Mapping[str, int], i: int) -> rt.Seat:
+    """qkv_pack v1 at encoder.layers.{i}.self_attn."""
+    at = f"encoder.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"qkv[{i}]",
+        structure=qkv_pack_v1.SPEC,
+        seam=None,
+        path=at,
+        form="siblings",
+        variants={"bias": "add"},
+        params={},
+        dims={"K": size["D"], "N[0]": size["D"], "N[1]": size["D"], "N[2]": size["D"]},
+        slots={
+            "w": (
+                rt.Weight(f"{at}.q_proj.weight", "out_in"),
+                rt.Weight(f"{at}.k_proj.weight", "out_in"),
+                rt.Weight(f"{at}.v_proj.weight", "out_in"),
+            ),
+            "b": (
+                rt.Weight(f"{at}.q_proj.bias"),
+                rt.Weight(f"{at}.k_proj.bias"),
+                rt.Weight(f"{at}.v_proj.bias"),
+            ),
+        },
+        points={"x_in": rt.InputOf(f"{at}.q_proj")},
+        siblings=rt.Siblings(
+            (f"{at}.q_proj", f"{at}.k_proj", f"{at}.v_proj"), prove=("shared_input", "call_order")
+        ),
+    )
+
+
+def attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at encoder.layers.{i}.self_attn."""
+    at = f"encoder.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["H"], "Hkv": size["H"], "D": rt.exact_div(size["D"], size["H"])},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "mask": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
+    )
+
+
+def o(size: Mapping[str, int], i: int) -> rt.Seat:
+    """linear_proj v1 at encoder.layers.{i}.self_attn.out_proj."""
+    at = f"encoder.layers.{i}.self_attn.out_proj"
+    return rt.Seat(
+        name=f"o[{i}]",
+        structure=linear_proj_v1.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"bias": "add", "epilogue": "none"},
+        params={},
+        dims={"K": size["D"], "N": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight", "out_in"), "b": rt.Weight(f"{at}.bias")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("Linear",)),),
+    )
+
+
 def norm2(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     """norm_fused v1 at encoder.layers.{i}.layer_norm2."""
     at = f"encoder.layers.{i}.layer_norm2"
@@ -65,6 +171,51 @@ def norm2(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
         points={"x_in": rt.InputOf(at)},
         boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
         expects=(rt.Expect("class", ("LayerNorm",)),),
+    )
+
+
+def mlp(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """vision_ffn.mlp v3 at encoder.layers.{i}.mlp."""
+    at = f"encoder.layers.{i}.mlp"
+    around = f"encoder.layers.{i}"
+    return rt.Seat(
+        name=f"mlp[{i}]",
+        structure=vision_ffn_v3.SPEC,
+        seam="mlp",
+        path=at,
+        form="swap",
+        variants={
+            "activation": rt.choose(
+                config.hidden_act,
+                {"gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf"},
+                what="config.hidden_act",
+            ),
+            "norm_affine": "learned",
+            "bias": "add",
+        },
+        params={"eps": config.layer_norm_eps},
+        dims={"D": size["D"], "F": size["F"]},
+        slots={
+            "w_fc1": rt.Weight(f"{at}.fc1.weight", "out_in"),
+            "b_fc1": rt.Weight(f"{at}.fc1.bias"),
+            "w_fc2": rt.Weight(f"{at}.fc2.weight", "out_in"),
+            "b_fc2": rt.Weight(f"{at}.fc2.bias"),
+        },
+        points={"x_after_norm": rt.InputOf(at), "hidden_after_act": rt.InputOf(f"{at}.fc2")},
+        boundary=rt.Boundary(
+            path=around,
+            inputs={"x": rt.InputOf(f"{around}.layer_norm2")},
+            outputs={"y": rt.OutputOf(around)},
+            slots={
+                "w_norm": rt.Weight(f"{around}.layer_norm2.weight"),
+                "b_norm": rt.Weight(f"{around}.layer_norm2.bias"),
+            },
+        ),
+        expects=(
+            rt.Expect("class", ("SiglipMLP",)),
+            rt.Expect("bias", ("all",), (f"{at}.fc1", f"{at}.fc2")),
+            rt.Expect("returns", ("tensor",)),
+        ),
     )
 
 
@@ -87,25 +238,67 @@ def post(config: Any, size: Mapping[str, int]) -> rt.Seat:
     )
 
 
+def head(config: Any, size: Mapping[str, int]) -> rt.Seat:
+    """vision_ffn.mlp v3 at head.mlp."""
+    at = "head.mlp"
+    return rt.Seat(
+        name="head",
+        structure=vision_ffn_v3.SPEC,
+        seam="mlp",
+        path=at,
+        form="swap",
+        variants={
+            "activation": rt.choose(
+                config.hidden_act,
+                {"gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf"},
+                what="config.hidden_act",
+            ),
+            "norm_affine": "learned",
+            "bias": "add",
+        },
+        params={"eps": config.layer_norm_eps},
+        dims={"D": size["D"], "F": size["F"]},
+        slots={
+            "w_fc1": rt.Weight(f"{at}.fc1.weight", "out_in"),
+            "b_fc1": rt.Weight(f"{at}.fc1.bias"),
+            "w_fc2": rt.Weight(f"{at}.fc2.weight", "out_in"),
+            "b_fc2": rt.Weight(f"{at}.fc2.bias"),
+        },
+        points={"x_after_norm": rt.InputOf(at), "hidden_after_act": rt.InputOf(f"{at}.fc2")},
+        boundary=rt.Boundary(
+            none="the pooling head returns one row of what it adds the MLP's output to"
+        ),
+        expects=(
+            rt.Expect("class", ("SiglipMLP",)),
+            rt.Expect("bias", ("all",), (f"{at}.fc1", f"{at}.fc2")),
+            rt.Expect("returns", ("tensor",)),
+        ),
+    )
+
+
 def seats(model: torch.nn.Module) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
     config: Any = model.config
-    size = dims(config)
+    size = dims(model)
     found: list[rt.Seat] = []
     for i in range(size["L"]):
         found.append(norm1(config, size, i))
+        found.append(qkv(size, i))
+        found.append(attention(size, i))
+        found.append(o(size, i))
         found.append(norm2(config, size, i))
+        found.append(mlp(config, size, i))
     found.append(post(config, size))
+    if rt.first(rt.get(config, "vision_use_head"), lambda: True):
+        found.append(head(config, size))
     return found
 
 
 HOST = rt.HostBinding(
     name="siglip",
-    source_digest="9a9e9650b357e8804ea3711b4e7011805e77d4953eeda130651d6381ad141a6a",
-    contract_digest="eb5b62a00e6e6c9c8710e1f0953eb23fb8afd58e4a732579421cf4c761860cc9",
-    package="transformers",
-    versions=">=5.6,<6",
-    classes=("SiglipVisionModel",),
+    source_digest="55b536c49c9aafb1b361e41d6b98761b18b309c7985c2a08a444401882013555",
+    contract_digest="f430dfc7b9c029eedf5d107966311e38f6cd4561473f04b7e3dd21aeb37b5805",
+    hosts=(rt.Host("transformers", ">=5.6,<6", classes=("SiglipVisionModel",)),),
     dims=dims,
     seats=seats,
     schemes=schemes.ALL,
@@ -137,7 +330,7 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("fp8_static", "none"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,
