@@ -117,7 +117,7 @@ CODES: tuple[Code, ...] = (
     ),
     code(
         "0325",
-        "schemes",
+        "types",
         "statistic of what has none",
         "Only a point that is a statistic reduces by percentile. The content of a point is kept as "
         "it is, and an observation is no value.",
