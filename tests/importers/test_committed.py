@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
 import pytest
+from hosts import tiny
+from torch import nn
 
 from frtspec.cli.common import FINDINGS, OK
 from frtspec.cli.main import main
 from frtspec.diag.render import render
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.host import seat_weights
 from importers import kit
 
 REPORT = Path(__file__).parent / "golden" / "flash_rt_0_2_0.txt"
@@ -62,3 +67,21 @@ def test_no_finding_of_the_installed_catalog_is_an_error() -> None:
     assert {d.severity for d in found} == {"warning", "note"}
     assert all(d.span.path and d.span.end > 0 for d in found)
     assert all(d.help or d.code == "FRT0891" for d in found)
+
+
+@pytest.mark.parametrize("name", ["flashrt_pi05", "flashrt_smolvla_base", "flashrt_pi05_tick"])
+def test_attach_refuses_what_is_imported_unverified(name: str) -> None:
+    generated = importlib.import_module(f"flashrt_gen.{name}")
+    with pytest.raises(Refusal) as refused:
+        generated.attach(nn.Linear(2, 2), lambda: None)
+    assert refused.value.code == "spec.imported"
+    assert refused.value.what.endswith(generated.HOST.imported)
+
+
+def test_a_model_of_other_sizes_is_refused() -> None:
+    """The sizes of a verified binding are its source's numbers."""
+    generated = importlib.import_module("flashrt_gen.flashrt_qwen3_8b")
+    assert generated.dims(None) == {"D": 4096, "F": 12288, "L": 36}
+    seat = next(iter(generated.seats(None)))
+    with pytest.raises(Refusal, match="12288"):
+        seat_weights(tiny.QWEN3.model(), seat)
