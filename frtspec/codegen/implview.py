@@ -385,6 +385,10 @@ class _Builder:
         at_call = [self.scale(s) for s in impl.scales if not s.measured]
         if at_call:
             fields.append(f"at_call=({', '.join(at_call)},)")
+        points = {point.name for point in self.structure.points}
+        stores = {name: dtype for name, dtype in impl.numerics.stores if name in points}
+        if stores:
+            fields.append(f"stores={pyrepr(stores)}")
         if impl.params:
             fields.append(f"params={pyrepr({p.name: p.default for p in impl.params})}")
         if self.rungs.asked:

@@ -181,7 +181,7 @@ def _plan(session: Session, door: str, attachment: Attachment | None, watch: Wat
         output_kind=session.untouched.kind,
         calibration=session.calibration,
         coverage=coverage(session.parameters, session.records),
-        precision_spec=precision_spec(session.parameters, session.records, session.calibration),
+        precision_spec=precision_spec(session.parameters, session.records, session.calibrated),
         attachment=attachment,
         watch=watch,
         before=attachment.ledger() if attachment is not None else {},

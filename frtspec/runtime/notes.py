@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.statistics import Amax
 
 if TYPE_CHECKING:
     from frtspec.runtime.observe import Observation
@@ -53,13 +52,11 @@ def worth_telling(seen: Observation, seat: str, point: str) -> list[Note]:
         found += _spread(seat, point, values[-1], values[len(values) // 2])
         found += _clipped(seen, seat, point, values[-1])
     for stat in amaxes:
-        collected = seen.collector(seat, point, stat)
-        assert isinstance(collected, Amax)
-        reached = collected.kept.reached(seen.percentile) if stat.per != "tensor" else None
+        reached = seen.reduced_by(seat, point, stat)
         if reached is not None and reached > seen.percentile:
             text = (
-                f"{stat} over {collected.kept.count} samples reduces by percentile {reached:.6g} "
-                f"instead of {seen.percentile:g}: no more of them is kept"
+                f"{stat} over {seen.samples_of(seat, point)} samples reduces by percentile "
+                f"{reached:.6g} instead of {seen.percentile:g}: no more of them is kept"
             )
             found.append(Note(seat, point, "percentile", reached, text))
         dead = int((seen.statistic(seat, point, stat) == 0).sum())

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime import notes
+from frtspec.runtime import notes, routes
 from frtspec.runtime.capture import Capture, CaptureRecorder, SeatCapture
 from frtspec.runtime.eligible import check_free
 from frtspec.runtime.errors import Refusal
@@ -39,6 +39,7 @@ __all__ = ["CallForm", "Capture", "Note", "Observation", "SeatCapture", "observe
 
 Requests = Mapping[str, Sequence[Stat]]
 """Point -> the statistics wanted there."""
+
 
 @dataclass
 class Observation:
@@ -99,6 +100,13 @@ class Observation:
         if stat not in stats:
             raise self._not_measured(seat, point, str(stat or "one statistic"))
         return self._points[seat, point].collectors[stat]
+
+    def reduced_by(self, seat: str, point: str, stat: Stat) -> float | None:
+        """The percentile that a statistic is reduced by across samples; None where none is."""
+        found = self._points[seat, point].collectors[stat]
+        if not isinstance(found, Amax):
+            return None
+        return self.percentile if stat.per == "tensor" else found.kept.reached(self.percentile)
 
     def stats(self, seat: str, point: str) -> tuple[Stat, ...]:
         """The statistics that were measured at a point."""
@@ -302,6 +310,9 @@ def _recorders_of(
 ) -> list[Recorder]:
     modules = seat_modules(model, seat)
     check_free(seat, modules)
+    if seat.routed is not None:
+        for module in modules.values():
+            routes.check(module, seat.routed)
     mine: list[Recorder] = [CallRecorder(seat, modules)]
     if seat.siblings is not None:
         mine.append(SiblingRecorder(seat, modules))

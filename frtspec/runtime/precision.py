@@ -9,8 +9,8 @@ import torch
 
 from frtspec.runtime.coverage import weight_paths
 from frtspec.runtime.impl import BoundImpl
-from frtspec.runtime.records import Calibration, SeatRecord
-from frtspec.runtime.spec import ScaleSpec
+from frtspec.runtime.observe import Observation
+from frtspec.runtime.records import SeatRecord
 
 FORMATS = {
     torch.float8_e4m3fn: "fp8_e4m3",
@@ -28,61 +28,77 @@ Inventory = Mapping[str, tuple[int, torch.dtype]]
 
 
 def precision_spec(
-    parameters: Inventory, records: Sequence[SeatRecord], calibration: Calibration | None
+    parameters: Inventory, records: Sequence[SeatRecord], seen: Observation | None
 ) -> dict[str, Any]:
-    """seat -> {"packs": {pack: …}, "points": {point: …}}.
+    """seat -> {"packs": {pack: …}, "points": {point: …}, "rows": […]}.
 
-    A pack has dtype, granularity and scale. A point has dtype, granularity, scale (a
-    list, float32 steps), method, samples and percentile; what runs at the host's
-    precision says so with the host's dtype and the method ``host``.
+    A pack has dtype, granularity, scale and shape. A point has
+
+        method       ``static`` (a scale from calibration), ``at each call``, ``rounded``
+                     (stored in a dtype) or ``host`` (what the host computes)
+        dtype, granularity, scale (a list, float32 steps; None where there is none)
+        balance      factors by channel that went into the weights, where there are some
+        measured     each statistic: what, over how many samples, reduced by which percentile
+
+    ``rows``: where the impl has bands, the row counts that all of this is about.
     """
-    return {record.name: _seat(parameters, record, calibration) for record in records}
+    return {record.name: _seat(parameters, record, seen) for record in records}
 
 
-def _seat(
-    parameters: Inventory, record: SeatRecord, calibration: Calibration | None
-) -> dict[str, Any]:
-    points = {point: _at_host(parameters, record) for point in record.seat.points}
-    if record.state != "bound" or record.bound is None:
-        return {"packs": {}, "points": points}
-    impl = record.bound.impl
-    packs = {name: _pack(impl, name) for name in packed(impl)}
-    for name, scale in impl.SPEC.scales.items():
-        points[scale.point] = {
-            **points.get(scale.point, {}),
-            **_measured(scale, getattr(impl, name).reshape(-1).tolist(), calibration),
+def _seat(parameters: Inventory, record: SeatRecord, seen: Observation | None) -> dict[str, Any]:
+    host = _host_dtype(parameters, record, seen)
+    points = {
+        point: {
+            "method": "host",
+            "dtype": host,
+            "granularity": None,
+            "scale": None,
+            "measured": _measured(record.name, point, seen),
         }
+        for point in record.seat.points
+    }
+    if record.state != "bound" or record.bound is None:
+        return {"packs": {}, "points": points, "rows": []}
+    impl = record.bound.impl
+    for point, dtype in impl.SPEC.stores.items():
+        points.get(point, {}).update(method="rounded", dtype=dtype)
     for scale in impl.SPEC.at_call:
-        points[scale.point] = {**points.get(scale.point, {}), **_at_call(scale)}
-    return {"packs": packs, "points": points}
+        points[scale.point].update(
+            method="at each call", dtype=scale.kind, granularity=f"per {scale.per}"
+        )
+    for name, scale in impl.SPEC.scales.items():
+        values = getattr(impl, name).reshape(-1).tolist()
+        if scale.kind == "balance":
+            points[scale.point]["balance"] = values
+            continue
+        points[scale.point].update(
+            method="static", dtype=scale.kind, granularity=f"per {scale.per}", scale=values
+        )
+    packs = {name: _pack(impl, name) for name in packed(impl)}
+    rows = [use.rows for use in record.bound.bands if use.rung is not None]
+    return {"packs": packs, "points": points, "rows": rows}
 
 
-def _measured(
-    scale: ScaleSpec, values: list[float], calibration: Calibration | None
-) -> dict[str, Any]:
-    """What calibration fixed at a point: a scale, or the factors of its channels."""
-    found = {
-        "method": calibration.method if calibration else "given",
-        "samples": calibration.samples if calibration else 0,
-        "percentile": calibration.percentile if calibration else None,
-    }
-    if scale.kind == "balance":
-        return {"balance": values, **found}
-    return {
-        "dtype": scale.kind,
-        "granularity": f"per {scale.per}",
-        "scale": values,
-        **found,
-    }
+def _measured(seat: str, point: str, seen: Observation | None) -> list[dict[str, Any]]:
+    if seen is None:
+        return []
+    return [
+        {
+            "statistic": str(stat),
+            "samples": seen.samples_of(seat, point),
+            "percentile": seen.reduced_by(seat, point, stat),
+        }
+        for stat in seen.stats(seat, point)
+    ]
 
 
-def _at_call(scale: ScaleSpec) -> dict[str, Any]:
-    return {
-        "dtype": scale.kind,
-        "granularity": f"per {scale.per}",
-        "scale": None,
-        "method": "at each call",
-    }
+def _host_dtype(parameters: Inventory, record: SeatRecord, seen: Observation | None) -> str:
+    """The dtype that the host runs in at the seat: of its inputs as seen, else of its weights."""
+    if seen is not None and seen.observed(record.name):
+        dtypes = {context.dtype for context in seen.form(record.name).out_dtypes}
+    else:
+        dtypes = {parameters[p][1] for p in weight_paths(record) if p in parameters}
+    return "+".join(sorted(FORMATS.get(dtype, str(dtype)) for dtype in dtypes))
 
 
 def packed(impl: BoundImpl) -> list[str]:
@@ -106,16 +122,4 @@ def _pack(impl: BoundImpl, name: str) -> dict[str, Any]:
         "granularity": f"per {per}",
         "scale": None if told is None else told.reshape(-1).tolist(),
         "shape": list(data.shape),
-    }
-
-
-def _at_host(parameters: Inventory, record: SeatRecord) -> dict[str, Any]:
-    dtypes = {parameters[path][1] for path in weight_paths(record) if path in parameters}
-    return {
-        "dtype": "+".join(sorted(FORMATS.get(dtype, str(dtype)) for dtype in dtypes)),
-        "granularity": None,
-        "scale": None,
-        "method": "host",
-        "samples": 0,
-        "percentile": None,
     }

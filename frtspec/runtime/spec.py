@@ -196,6 +196,7 @@ class ImplSpec:
     packs    quantised packs: name -> (format, granularity)
     scales   what calibration has to measure for it
     at_call  points that it quantises with scales of each call, and how
+    stores   points that it rounds to a dtype
     params   numbers that a route may set, with their defaults
     sizes    dims that no argument shows and that it is told: keyword -> dim
     needs    rules on dims that hold for every rung
@@ -215,6 +216,7 @@ class ImplSpec:
     bands: tuple[BandSpec, ...] = ()
     packs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     at_call: tuple[ScaleSpec, ...] = ()
+    stores: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, float] = field(default_factory=dict)
     sizes: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[Need, ...] = ()

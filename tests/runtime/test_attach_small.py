@@ -131,7 +131,9 @@ def test_precision_says_what_really_runs():
     ffn = plan.precision_spec["ffn[0]"]
     point = ffn["points"]["act_after_mul"]
     assert point["dtype"] == "fp8_e4m3" and point["granularity"] == "per tensor"
-    assert point["samples"] == len(BATCHES) and point["percentile"] == 99.9
+    assert point["method"] == "static"
+    measured = {"statistic": "amax per tensor", "samples": len(BATCHES), "percentile": 99.9}
+    assert point["measured"] == [measured]
     amax = plan.seat("ffn[0]").gate("saturation").also["act_after_mul"]["calibrated_amax"]
     assert point["scale"] == [pytest.approx(amax / FP8_MAX)]
     assert ffn["packs"]["gate_up"]["dtype"] == "fp8_e4m3"
