@@ -6,7 +6,7 @@ import re
 
 from frtspec.codegen.condsrc import condition
 from frtspec.codegen.pysrc import Py, call, pyrepr, tuple_of
-from frtspec.ir.decl import Discover, Role, RolePlace, RoleSlots, Structure
+from frtspec.ir.decl import Discover, Role, RolePlace, RoleSlots, RouteRef, Structure
 from frtspec.ir.expr import AnyOf, AxisIs, Cond
 from frtspec.ir.walk import conditions
 
@@ -19,7 +19,7 @@ def pattern_rows(structure: Structure) -> tuple[str, ...]:
 def names_used(rows: tuple[str, ...]) -> set[str]:
     """What of ``frtspec.runtime`` the rows mention."""
     text = "\n".join(rows)
-    known = ("Held", "Pattern", "Role", "RoleAt")
+    known = ("Held", "Pattern", "Role", "RoleAt", "Routed")
     return {name for name in known if re.search(rf"\b{name}\(", text)}
 
 
@@ -38,6 +38,12 @@ def _pattern(found: Discover, structure: Structure) -> Py:
         named["ports"] = _places(found.ports)
     if structure.excluded:
         named["excluded"] = _test(AnyOf(structure.excluded))
+    if found.dims:
+        named["dims"] = pyrepr(found.dims)
+    if found.route is not None:
+        named["route"] = _route(found.route)
+    if found.called:
+        named["called"] = pyrepr(dict(found.called))
     return _spread("Pattern", named)
 
 
@@ -77,8 +83,24 @@ def _place(place: RolePlace) -> Py:
     args = [pyrepr(place.kind)]
     if place.role is not None:
         args.append(pyrepr(place.role))
-    named = {} if place.arg is None else {"arg": Py(pyrepr(place.arg))}
+    named = {
+        name: Py(pyrepr(value))
+        for name, value in (("arg", place.arg), ("item", place.item), ("layout", place.layout))
+        if value is not None
+    }
+    if place.routed:
+        named["routed"] = Py(pyrepr(True))
     return call("RoleAt", *args, **named)
+
+
+def _route(route: RouteRef) -> Py:
+    return call(
+        "Routed",
+        pyrepr(route.name),
+        via=pyrepr(route.via),
+        function=pyrepr(route.function),
+        args=pyrepr(dict(route.args)),
+    )
 
 
 def _test(cond: Cond) -> Py:

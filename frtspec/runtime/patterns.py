@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from frtspec.runtime.spec import Routed
 
 Condition = Callable[[Mapping[str, str]], bool]
 """Whether something is there, for one value of every variant axis."""
@@ -52,11 +56,16 @@ class Role:
 
 @dataclass(frozen=True)
 class RoleAt:
-    """A value at a role, or at the seat's own module. ``kind``: input | output | arg."""
+    """A value at a role, at the seat's own module, or, where ``routed``, at the function that
+    it looks up. ``kind``: input | output | arg. ``item``: the place in a tuple; ``layout``:
+    how the host lays it out."""
 
     kind: str
     role: str | None = None
     arg: str | None = None
+    item: int | None = None
+    layout: str | None = None
+    routed: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,9 @@ class Pattern:
     around    whether the boundary lies around the seat's module; ``ports``: where its
               values are
     excluded  combinations of variants that do not exist
+    dims      sizes that are the host's, where no weight shows them
+    route     the function that the seat's module looks up; None where the module is the seat
+    called    argument in ``ports`` -> names that it has on known hosts
     """
 
     seam: str | None
@@ -77,3 +89,6 @@ class Pattern:
     around: bool = False
     ports: Mapping[str, RoleAt] = field(default_factory=dict)
     excluded: Condition | None = None
+    dims: tuple[str, ...] = ()
+    route: Routed | None = None
+    called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

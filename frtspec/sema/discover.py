@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
+from frtspec.ir import words
 from frtspec.ir.expr import AxisIs
 from frtspec.ir.rolekinds import ROLE_KINDS, RoleKind
 from frtspec.ir.walk import conditions
 from frtspec.sema.combos import may_be_absent
 from frtspec.sema.common import named_once, one_of, only_one
 from frtspec.sema.context import Context, listing
+from frtspec.sema.forms import seat_form
 from frtspec.sema.target import Target
 from frtspec.syntax import ast
 
@@ -45,20 +47,20 @@ class _Pattern:
     target: Target
     node: ast.DiscoverDecl
     held: dict[str, Span] = field(default_factory=dict)
+    route: ir.RouteRef | None = None
 
     def build(self) -> ir.Discover:
         roles = tuple(self.role(m) for m in self.node.members if isinstance(m, ast.RoleDecl))
         named_once(self.context, "role", [self._name(r) for r in roles])
-        for member in self.node.members:
-            if isinstance(member, ast.CalledDecl):
-                named_once(self.context, "name", member.names)
-                if member.role.id not in [r.name for r in roles]:
-                    self.context.unknown("role", member.role, [r.name for r in roles])
+        forms = [m for m in self.node.members if isinstance(m, ast.FormDecl)]
+        only_one(self.context, forms, "form")
+        self.route = self.routed(forms[0]) if forms else None
         points = [m for m in self.node.members if isinstance(m, ast.RolePoint)]
         named_once(self.context, "point", [m.point for m in points])
         boundaries = [m for m in self.node.members if isinstance(m, ast.DiscoverBoundary)]
         only_one(self.context, boundaries, "boundary")
         boundary = boundaries[0] if boundaries else None
+        called = tuple(self.arguments(roles))
         found = ir.Discover(
             seam=None if self.target.seam is None else self.target.seam.name,
             roles=roles,
@@ -66,11 +68,53 @@ class _Pattern:
             variants=tuple(self.variants()),
             around=boundary is not None and boundary.where == "around",
             ports=() if boundary is None else tuple(self.ports(boundary, roles)),
+            dims=tuple(self.sizes()),
+            route=self.route,
+            called=called,
             span=self.node.span,
         )
         if not self.lost:
             self.whole(found, boundary)
         return found
+
+    def routed(self, node: ast.FormDecl) -> ir.RouteRef | None:
+        """The function that a seat's module looks up; other forms follow from the roles."""
+        form = seat_form(self.context, node, siblings=False)
+        if form.route is None and node.name.id in words.FORMS:
+            self.context.error(
+                WHERE,
+                f"a pattern has no `form {node.name.id}`",
+                node.span,
+                help="a route is written `form route (attention)`; swap and siblings follow from "
+                "the roles",
+            )
+        return form.route
+
+    def arguments(self, roles: tuple[ir.Role, ...]) -> Iterable[tuple[str, tuple[str, ...]]]:
+        """What `called` says of arguments; of roles it was read with them."""
+        places = [m.place for m in self.node.members if isinstance(m, ast.RolePoint)]
+        for member in self.node.members:
+            if isinstance(member, ast.DiscoverBoundary):
+                places += [place for _, place in member.ports]
+        args = [p.arg.id for p in places if p.arg is not None and p.role is None]
+        names = [r.name for r in roles]
+        for member in self.node.members:
+            if not isinstance(member, ast.CalledDecl):
+                continue
+            named_once(self.context, "name", member.names)
+            if member.role.id in args:
+                yield member.role.id, tuple(n.id for n in member.names)
+            elif member.role.id not in names:
+                self.context.unknown("role", member.role, [*names, *args])
+
+    def sizes(self) -> Iterable[str]:
+        for member in self.node.members:
+            if isinstance(member, ast.DiscoverDims):
+                named_once(self.context, "dim", member.names)
+                for name in member.names:
+                    if name.id not in self.target.structure.dims:
+                        self.context.unknown("dim", name, self.target.structure.dims)
+                    yield name.id
 
     @property
     def lost(self) -> bool:
@@ -267,13 +311,23 @@ class _Pattern:
         return node.point.id, self.place(node.place, roles)
 
     def place(self, node: ast.RolePlace, roles: tuple[ir.Role, ...]) -> ir.RolePlace:
-        role = None
-        if node.role is not None:
-            names = [r.name for r in roles]
-            role = node.role.id
+        role = None if node.role is None else node.role.id
+        at_route = self.route is not None and role == self.route.name
+        if node.role is not None and not at_route:
+            names = [r.name for r in roles] + ([self.route.name] if self.route else [])
             if role not in names:
                 self.context.unknown("role", node.role, names)
-        return ir.RolePlace(node.kind, role, None if node.arg is None else node.arg.id)
+        layout = None
+        if node.layout is not None:
+            layout = one_of(self.context, "layout of a port", node.layout, words.PORT_LAYOUTS)
+        return ir.RolePlace(
+            kind=node.kind,
+            role=None if at_route else role,
+            arg=None if node.arg is None else node.arg.id,
+            item=None if node.item is None else int(node.item.value),
+            layout=layout,
+            routed=at_route,
+        )
 
     def ports(
         self, node: ast.DiscoverBoundary, roles: tuple[ir.Role, ...]
@@ -332,7 +386,8 @@ class _Pattern:
                 )
         placed = {name for name, _ in found.points}
         for point in self.target.points:
-            if point.name in placed or _ruled_out(point, fixed) or point.kind != "statistic":
+            there = point.defined and point.kind == "statistic"
+            if point.name in placed or _ruled_out(point, fixed) or not there:
                 continue
             self.context.error(
                 PLACES,

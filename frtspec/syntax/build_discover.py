@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from frtspec.syntax import ast
@@ -79,19 +80,34 @@ class DiscoverBuilder(PipelineBuilder):
 
     def role_input(self, tree: Node) -> ast.RolePlace:
         _, role = tree.children
-        return ast.RolePlace("input", self.maybe_name(role), None, self.span(tree))
+        return self._place("input", role, None, None, tree)
 
     def role_output(self, tree: Node) -> ast.RolePlace:
-        (role,) = tree.children
-        return ast.RolePlace("output", self.maybe_name(role), None, self.span(tree))
+        item, role = tree.children
+        return self._place("output", role, None, item, tree)
 
     def role_arg(self, tree: Node) -> ast.RolePlace:
-        arg, role = tree.children
-        return ast.RolePlace("arg", self.maybe_name(role), self.name(arg), self.span(tree))
+        arg, item, role = tree.children
+        return self._place("arg", role, arg, item, tree)
+
+    def _place(self, kind: str, role: Any, arg: Any, item: Any, tree: Node) -> ast.RolePlace:
+        return ast.RolePlace(
+            kind=kind,
+            role=self.maybe_name(role),
+            arg=self.maybe_name(arg),
+            item=None if item is None else self.whole(item, "item"),
+            layout=None,
+            span=self.span(tree),
+        )
+
+    def discover_dims(self, tree: Node) -> ast.DiscoverDims:
+        return ast.DiscoverDims(self.names(tree.children[0]), self.span(tree))
+
+    def discover_port(self, tree: Node) -> tuple[ast.Name, ast.RolePlace]:
+        name, place, layout = tree.children
+        built = replace(self.build(place), layout=self.maybe_name(layout))
+        return self.name(name), built
 
     def discover_boundary(self, tree: Node) -> ast.DiscoverBoundary:
         where, block = tree.children
-        ports = tuple(
-            (self.name(port.children[0]), self.build(port.children[1])) for port in block.children
-        )
-        return ast.DiscoverBoundary(self.build(where), ports, self.span(tree))
+        return ast.DiscoverBoundary(self.build(where), self.many(block.children), self.span(tree))

@@ -6,9 +6,13 @@ They say where to look, not what is computed, so they are no part of the contrac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from frtspec.diag.source import Span
 from frtspec.ir.expr import Cond
+
+if TYPE_CHECKING:  # bindings name pipelines, whose gates are those of structures
+    from frtspec.ir.decl.binding import RouteRef
 
 
 @dataclass(frozen=True)
@@ -44,17 +48,23 @@ class Role:
 
 @dataclass(frozen=True)
 class RolePlace:
-    """``input of down``: a value at the seat's module (``role`` None) or at a role."""
+    """``input of down``: a value at the seat's module (``role`` None), at a role, or, where
+    ``routed``, at the function that the seat's module looks up. ``item``: the place in a
+    tuple, ``layout``: how the host lays it out."""
 
     kind: str
     role: str | None
     arg: str | None
+    item: int | None
+    layout: str | None
+    routed: bool
 
 
 @dataclass(frozen=True)
 class Discover:
     """One pattern of a structure, or of its seam. ``around``: whether the boundary lies
-    around the seat's module; ``ports`` is empty where no boundary is given."""
+    around the seat's module; ``ports`` is empty where no boundary is given. ``dims``: sizes
+    that a seat sets although no weight shows them. ``called``: names of arguments."""
 
     seam: str | None
     roles: tuple[Role, ...]
@@ -62,4 +72,7 @@ class Discover:
     variants: tuple[tuple[str, str], ...]
     around: bool
     ports: tuple[tuple[str, RolePlace], ...]
+    dims: tuple[str, ...]
+    route: RouteRef | None
+    called: tuple[tuple[str, tuple[str, ...]], ...]
     span: Span

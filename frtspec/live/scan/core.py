@@ -17,6 +17,7 @@ from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.leftover import left_out
 from frtspec.live.scan.prove import Proven, Unproven, made_like, prove
 from frtspec.live.scan.result import ScanResult
+from frtspec.live.scan.routed import lookups, ways
 from frtspec.live.scan.seats import around, module_seat, outer_role, siblings_seat, unbounded
 from frtspec.live.scan.tree import Tree, Trouble, joined
 from frtspec.live.scan.verified import verified
@@ -50,7 +51,7 @@ def scan(
     run = _Scan(Tree(model), structures)
     run.modules()
     if forward is not None:
-        run.seen = watch(run.tree, forward)
+        run.seen = watch(run.tree, forward, lookups(run.tree, run.routes()))
     run.siblings()
     run.leaves()
     run.check_run()
@@ -137,7 +138,8 @@ class _Scan:
     def _patterns(self, wanted: Callable[[Any], bool]) -> Iterator[tuple[StructureSpec, Pattern]]:
         for structure in self.structures:
             for pattern in structure.discover:
-                if any(wanted(role) for role in pattern.roles if role.where != "around"):
+                own = [role for role in pattern.roles if role.where != "around"]
+                if pattern.route is None and any(wanted(role) for role in own):
                     yield structure, pattern
 
     # ------------------------------------------------------------ projections together
@@ -260,19 +262,28 @@ class _Scan:
     def settle(self, forward: Callable[[], Any] | None) -> None:
         """Of the ways each seat could be written, the first that the host agrees with: a
         boundary around a seam before none. Without a run, the first."""
-        options = [self._ways(seat) for seat in self.seats]
+        options = [*(self._ways(seat) for seat in self.seats), *self._routed()]
         if forward is None:
-            self.seats = [ways[0] for ways in options]
+            self.seats = [tried[0] for tried in options]
             return
         problems = verified(self.tree.model, options, forward)
         self.seats = []
-        for ways, found in zip(options, problems, strict=True):
+        for tried, found in zip(options, problems, strict=True):
             right = next((k for k, problem in enumerate(found) if problem is None), None)
             if right is not None:
-                self.seats.append(_told(ways[right], found[:right]))
+                self.seats.append(_told(tried[right], found[:right]))
                 continue
-            for path in ways[-1].modules():
-                self.rejected[path] = Trouble("disagrees", found[-1] or "")
+            for path in tried[-1].modules():
+                self.rejected.setdefault(path, Trouble("disagrees", found[-1] or ""))
+
+    def routes(self) -> list[tuple[StructureSpec, Pattern]]:
+        """Patterns of functions that a host looks up."""
+        return [(s, p) for s in self.structures for p in s.discover if p.route is not None]
+
+    def _routed(self) -> Iterator[list[FoundSeat]]:
+        for path in dict.fromkeys(path for path, _ in (self.seen.routed if self.seen else ())):
+            if self.tree.trouble(path) is None and self.seen is not None:
+                yield from ways(self.tree, path, self.seen, self.routes())
 
     def _ways(self, seat: FoundSeat) -> list[FoundSeat]:
         return self._around(seat) if seat.pattern.seam else [seat]

@@ -16,13 +16,21 @@ def coverage(tree: Tree, seats: Sequence[FoundSeat], seen: Watched | None) -> Co
     total = sum(value for value, _ in sizes.values())
     held = sum(value for value, paths in sizes.values() if claimed & set(paths))
     if seen is not None and seen.total_flops:
-        modules = {module for seat in seats for module in seat.modules()}
+        modules = {m for seat in seats if not seat.pattern.route for m in seat.modules()}
         seated = sum(seen.flops.get(module, 0) for module in modules)
+        routed = {seat.path for seat in seats if seat.pattern.route is not None}
+        seated += sum(_own(tree, path, seen) for path in routed)
         return Coverage(total, held, seen.total_flops, seated, True)
     products = [row for row in _products(tree)]
     flops = sum(2 * size for _, size in products)
     seated = sum(2 * size for path, size in products if path in claimed)
     return Coverage(total, held, flops, seated, False)
+
+
+def _own(tree: Tree, path: str, seen: Watched) -> int:
+    """FLOPs of a module outside its children: those of the functions that it looks up."""
+    below = (f"{path}.{name}" for name in tree.modules[path]._modules)
+    return seen.flops.get(path, 0) - sum(seen.flops.get(name, 0) for name in below)
 
 
 def _parameters(tree: Tree) -> list[tuple[int, tuple[str, ...]]]:

@@ -14,7 +14,7 @@ from frtspec.live.scan.config import Configs, Expression
 from frtspec.live.scan.families import Block, Family, blocks, families, templated
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.tree import Tree
-from frtspec.runtime.spec import InputOf, OutputOf, Weight
+from frtspec.runtime.spec import OutputOf, Place, RoutedInput, RoutedOutput, Weight
 from frtspec.syntax.fmt import format_source
 from frtspec.syntax.grammar import RESERVED
 
@@ -105,6 +105,8 @@ class _Writer:
         ]
         if sizes:
             yield f"dims {{ {', '.join(sizes)} }}"
+        if seat.pattern.route is not None:
+            yield f"form route ({seat.pattern.route.name})"
         yield from self.settings(seat)
         yield from self.weights(seat)
         for point, place in seat.points.items():
@@ -152,9 +154,9 @@ class _Writer:
             return
         base = boundary.path or ""
         rows = [
-            f"{name} = {_place(place, base)}"
+            f"{name} = {_place(place, base)}{_layout(place)}"
             for name, place in (*boundary.inputs.items(), *boundary.outputs.items())
-            if isinstance(place, InputOf | OutputOf)
+            if not isinstance(place, tuple)
         ]
         rows += [f"slot {slot} = {_weight(w, slot, base)}" for slot, w in boundary.slots.items()]
         yield f"boundary at {self.path(base, family)} {{ {', '.join(rows)} }}"
@@ -189,12 +191,20 @@ def _weight(weight: Weight, slot: str, base: str) -> str:
     return f"{path}{layout}"
 
 
-def _place(place: InputOf | OutputOf, base: str) -> str:
-    at = _relative(place.path, base) if place.path != base else ""
-    of = f" of {at}" if at else ""
-    if isinstance(place, OutputOf):
-        return f"output{of}"
-    return f"arg {place.arg}{of}" if place.arg else f"input{of}"
+def _place(place: Place, base: str) -> str:
+    item = "" if place.item is None else f"[{place.item}]"
+    if isinstance(place, RoutedInput | RoutedOutput):
+        of = f" of {place.function}"
+    else:
+        at = _relative(place.path, base) if place.path != base else ""
+        of = f" of {at}" if at else ""
+    if isinstance(place, OutputOf | RoutedOutput):
+        return f"output{item}{of}"
+    return f"arg {place.arg}{item}{of}" if place.arg else f"input{of}"
+
+
+def _layout(place: Place) -> str:
+    return f" : {place.layout}" if place.layout else ""
 
 
 def _relative(path: str, base: str) -> str:

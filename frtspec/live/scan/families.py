@@ -72,10 +72,10 @@ def _shape(seat: FoundSeat, stem: str | None, number: int) -> tuple[object, ...]
                 return templated(value, stem, number)
             case Weight(path=path, layout=layout, view=view, args=args):
                 return ("w", None if path is None else text(path), layout, view, args)
-            case InputOf(path=path, arg=arg):
-                return ("in", text(path), arg)
-            case OutputOf(path=path):
-                return ("out", text(path))
+            case InputOf():
+                return ("in", text(value.path), value.arg, value.item, value.layout)
+            case OutputOf():
+                return ("out", text(value.path), value.item, value.layout)
             case Expect(fact=fact, values=values, of=of):
                 return (fact, values, text(of))
             case Boundary():

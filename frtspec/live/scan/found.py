@@ -9,8 +9,7 @@ from frtspec.runtime.patterns import Pattern
 from frtspec.runtime.spec import (
     Boundary,
     Expect,
-    InputOf,
-    OutputOf,
+    Place,
     Seat,
     Siblings,
     StructureSpec,
@@ -23,6 +22,7 @@ class FoundSeat:
     """One place where a structure sits. Paths are absolute.
 
     members   the modules of a siblings seat, else empty
+    A seat on a function that its module looks up has the pattern's ``route``.
     boundary  (module, ports, slots) around a seam; None with ``no_boundary`` saying why
     claims    parameters that the seat's module reads
     proof     how it was shown that the module computes this
@@ -36,7 +36,7 @@ class FoundSeat:
     params: Mapping[str, float]
     dims: Mapping[str, int]
     slots: Mapping[str, Weight | tuple[Weight, ...]]
-    points: Mapping[str, InputOf | OutputOf]
+    points: Mapping[str, Place]
     claims: frozenset[str]
     members: tuple[str, ...] = ()
     boundary: Boundary | None = None
@@ -64,7 +64,8 @@ class FoundSeat:
             structure=self.structure,
             seam=self.seam,
             path=self.path,
-            form="siblings" if self.members else "swap",
+            form="route" if self.pattern.route else "siblings" if self.members else "swap",
+            routed=self.pattern.route,
             variants=dict(self.variants),
             params=dict(self.params),
             dims=dict(self.dims),

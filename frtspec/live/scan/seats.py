@@ -17,11 +17,10 @@ from frtspec.runtime.spec import (
     Expect,
     InputOf,
     OutputOf,
+    Place,
     StructureSpec,
     Weight,
 )
-
-Place = InputOf | OutputOf
 
 _EXPECTABLE = ("silu", "gelu_tanh", "gelu_erf", "relu")
 
@@ -255,6 +254,16 @@ def _presence_around(
 
 def outer_role(pattern: Pattern) -> Role | None:
     return next((role for role in pattern.roles if role.where == "around"), None)
+
+
+def held_by(role: Role, leaf: Leaf) -> dict[str, Weight] | None:
+    """The slots of a role as its leaf holds them; None where one has no weight."""
+    found: dict[str, Weight] = {}
+    for holding, weight, name in zip(role.holds, leaf.weights, leaf.names, strict=False):
+        if weight is None:
+            return None
+        found[holding.slots[0]] = Weight(joined(leaf.path, name))
+    return found
 
 
 def _bounded(seat: FoundSeat, tree: Tree, norm: str, outer: str) -> FoundSeat:

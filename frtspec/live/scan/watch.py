@@ -3,7 +3,7 @@ weight is used by others, what each module's matrix products cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +14,23 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from frtspec.live.scan.tree import Tree
-from frtspec.runtime.calls import first_tensor, version_of
+from frtspec.runtime import routes
+from frtspec.runtime.calls import Signature, first_tensor, version_of
+from frtspec.runtime.spec import (
+    InputOf,
+    OutputOf,
+    Place,
+    Routed,
+    RoutedInput,
+    RoutedOutput,
+)
 
 _READS_NO_VALUES = frozenset(
     ("__get__", "size", "dim", "numel", "element_size", "stride", "is_floating_point", "data_ptr")
 )
+
+
+Shape = tuple[int, ...]
 
 
 @dataclass
@@ -31,6 +43,8 @@ class Watched:
     before       module path -> norms whose output was its input, most recent first
     returns      module path -> ``tensor`` or what else it gave back
     flops        module path -> FLOPs of matrix products below it
+    inputs …     shapes of the first call: a list where the value is a tuple. ``routed``:
+                 (module, function) -> what it was handed, what it gave back
     """
 
     calls: dict[str, int] = field(default_factory=dict)
@@ -40,16 +54,45 @@ class Watched:
     returns: dict[str, str] = field(default_factory=dict)
     flops: Mapping[str, int] = field(default_factory=dict)
     total_flops: int = 0
+    inputs: dict[str, Shape] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    routed: dict[tuple[str, str], tuple[Mapping[str, Any], Any]] = field(default_factory=dict)
+
+    def shape(self, seat: str, place: Place) -> Shape | None:
+        """The shape that was seen at a place of the seat at ``seat``; None where none was."""
+        found: Any
+        match place:
+            case RoutedInput(function=name, arg=arg):
+                found = self.routed.get((seat, name), ({}, None))[0].get(arg)
+            case RoutedOutput(function=name):
+                found = self.routed.get((seat, name), ({}, None))[1]
+            case OutputOf(path=path):
+                found = self.outputs.get(path)
+            case InputOf(path=path, arg=None):
+                found = self.inputs.get(path)
+            case InputOf(path=path, arg=arg):
+                found = self.arguments.get(path, {}).get(arg or "")
+        if isinstance(found, list):
+            found = found[place.item or 0] if len(found) > (place.item or 0) else None
+        return found if isinstance(found, tuple) else None
 
 
-def watch(tree: Tree, forward: Callable[[], Any]) -> Watched:
-    """Runs ``forward`` once under hooks, all taken out again. Passes on what it raises."""
+def watch(
+    tree: Tree, forward: Callable[[], Any], lookups: Sequence[tuple[str, Routed]] = ()
+) -> Watched:
+    """Runs ``forward`` once under hooks, all taken out again. Passes on what it raises.
+
+    ``lookups``: (module, function that it looks up) to listen to.
+    """
     seen = Watched()
     watcher = _Watcher(tree, seen)
     counter = FlopCounterMode(display=False)
     with ExitStack() as stack:
         for path, module in tree.modules.items():
             stack.enter_context(watcher.hooked(path, module))
+        for path, routed in lookups:
+            stack.callback(watcher.listens(path, routed).remove)
         stack.enter_context(torch.no_grad())
         stack.enter_context(counter)
         stack.enter_context(_Uses(tree, watcher))
@@ -91,6 +134,7 @@ class _Watcher:
         def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             with torch._C.DisableTorchFunction():
                 self.enter(path, module, _first(args, kwargs))
+                self.seen.arguments.setdefault(path, _named(module, args, kwargs))
 
         def leave(_: nn.Module, args: Any, output: Any) -> None:
             with torch._C.DisableTorchFunction():
@@ -106,11 +150,19 @@ class _Watcher:
             for handle in handles:
                 handle.remove()
 
+    def listens(self, path: str, routed: Routed) -> routes.Listener:
+        def see(given: Mapping[str, Any], output: Any) -> None:
+            found = {name: _shapes(value) for name, value in given.items()}
+            self.seen.routed.setdefault((path, routed.name), (found, _shapes(output)))
+
+        return routes.listen(self.tree.modules[path], routed, see)
+
     def enter(self, path: str, module: nn.Module, given: Tensor | None) -> None:
         self.running.append(path)
         self.seen.calls[path] = self.seen.calls.get(path, 0) + 1
         if given is None:
             return
+        self.seen.inputs.setdefault(path, tuple(given.shape))
         if isinstance(module, nn.Linear):
             self.group(path, given)
         else:
@@ -121,6 +173,7 @@ class _Watcher:
             del self.running[len(self.running) - 1 - self.running[::-1].index(path) :]
         kind = "tensor" if isinstance(output, Tensor) else type(output).__name__
         self.seen.returns.setdefault(path, kind)
+        self.seen.outputs.setdefault(path, _shapes(output))
         value = first_tensor(output)
         if path in self.are_norms and value is not None:
             before = self.norms.get(self.normed.get(path, -1), {})
@@ -192,6 +245,27 @@ class _Uses(TorchFunctionMode):
 def _first(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor | None:
     given = args[0] if args else next(iter(kwargs.values()), None)
     return given if isinstance(given, Tensor) else None
+
+
+def _shapes(value: Any) -> Any:
+    """The shape of a tensor, a list of those of a tuple, None of anything else."""
+    if isinstance(value, Tensor):
+        return tuple(value.shape)
+    if isinstance(value, tuple | list):
+        return [_shapes(item) for item in value]
+    return None
+
+
+def _named(
+    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Shapes of the arguments of a call by name; none for modules without children, which
+    take one tensor."""
+    if not module._modules:
+        return {}
+    names = Signature.of(module).names
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    return {name: _shapes(value) for name, value in given.items()}
 
 
 def _same(a: Tensor, b: Tensor) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from frtspec.diag.source import Span
-from frtspec.syntax.ast.binding import VariantSet
-from frtspec.syntax.ast.expr import ErrorNode, MatchArm, Name
+from frtspec.syntax.ast.binding import FormDecl, VariantSet
+from frtspec.syntax.ast.expr import ErrorNode, MatchArm, Name, Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class RoleDecl:
 
 @dataclass(frozen=True, slots=True)
 class CalledDecl:
-    """``called part (q_proj, k_proj, v_proj)``: names that a role has on known hosts."""
+    """``called part (q_proj, k_proj, v_proj)``: names that a role, or an argument, has
+    on known hosts."""
 
     role: Name
     names: tuple[Name, ...]
@@ -57,14 +58,18 @@ class CalledDecl:
 
 @dataclass(frozen=True, slots=True)
 class RolePlace:
-    """``input of down``: a value at a role, or at the seat's module where ``role`` is None.
+    """``input of down``: a value at a role, at the seat's module where ``role`` is None, or
+    at the routed function where it has that name.
 
-    ``kind`` is ``input``, ``output`` or ``arg``; ``arg`` names a keyword.
+    ``kind`` is ``input``, ``output`` or ``arg``; ``arg`` names a keyword, ``item`` the place
+    in a tuple, ``layout`` how the host lays the value out.
     """
 
     kind: str
     role: Name | None
     arg: Name | None
+    item: Number | None
+    layout: Name | None
     span: Span
 
 
@@ -87,7 +92,24 @@ class DiscoverBoundary:
     span: Span
 
 
-DiscoverMember = RoleDecl | CalledDecl | RolePoint | VariantSet | DiscoverBoundary | ErrorNode
+@dataclass(frozen=True, slots=True)
+class DiscoverDims:
+    """``dims (H, Hkv, D)``: sizes that are the host's, where no weight shows them."""
+
+    names: tuple[Name, ...]
+    span: Span
+
+
+DiscoverMember = (
+    RoleDecl
+    | CalledDecl
+    | RolePoint
+    | VariantSet
+    | DiscoverBoundary
+    | DiscoverDims
+    | FormDecl
+    | ErrorNode
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,21 @@ import torch
 from torch import Tensor
 
 from frtspec.dims import Poly, dims, divides, measured, one_of
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops, qualify, require
+from frtspec.runtime import (
+    Bound,
+    Pattern,
+    RoleAt,
+    Routed,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+    require,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "1422b3dcc6f7a7aa7451334ace22ffbcbc2b698d19e46eac9315e7410a3bbb76"
+SOURCE_DIGEST = "664000005aaa08b512144803d42af6b1fbbe22c31bfef8be05b7a0111946bc08"
 CONTRACT_DIGEST = "69715c2d15e80bb5112c9a021f89368786d5885ac964f6f50e5efb558632e13a"
 
 B, H, Hkv, Sq, Skv, D = dims("B", "H", "Hkv", "Sq", "Skv", "D")
@@ -90,6 +100,32 @@ RULES = (
     require(measured("prefix_drift", "k", "<=", 0.001), form="packed_kv"),
 )
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(),
+        points={
+            "q_in": RoleAt("arg", arg="q", routed=True),
+            "k_in": RoleAt("arg", arg="k", routed=True),
+            "v_in": RoleAt("arg", arg="v", routed=True),
+        },
+        ports={
+            "q": RoleAt("arg", arg="q", routed=True),
+            "k": RoleAt("arg", arg="k", routed=True),
+            "v": RoleAt("arg", arg="v", routed=True),
+            "mask": RoleAt("arg", arg="mask", routed=True),
+            "y": RoleAt("output", routed=True),
+        },
+        dims=("H", "Hkv", "D"),
+        route=Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
+    ),
+)
+
 SPEC = StructureSpec(
     name="attention_core",
     version=1,
@@ -114,4 +150,5 @@ SPEC = StructureSpec(
     latency_against=("torch_compile", "vendor"),
     reference=reference,
     rules=RULES,
+    discover=DISCOVER,
 )

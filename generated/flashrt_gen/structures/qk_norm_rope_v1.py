@@ -27,11 +27,22 @@ import torch
 from torch import Tensor
 
 from frtspec.dims import at_most, dims, divides, measured
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops, require
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    Routed,
+    StructureSpec,
+    check_abi,
+    ops,
+    require,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "e1b9c778d08ee90a74e8cbdcdaff2ce62c9e51caf4e584ac4d99064b007656e4"
+SOURCE_DIGEST = "d7aa86bbff9934ffdf7f06cac9bfe547df184370e24f2761f945324412ae4ed5"
 CONTRACT_DIGEST = "e542d758b2f6e18dfa59ff354d4927ca10b12fd0d45f4f0a1ab85db40f7c77b4"
 
 B, T, Hq, Hkv, D, R = dims("B", "T", "Hq", "Hkv", "D", "R")
@@ -185,6 +196,60 @@ RULES = (
     require(measured("table", "sin", "is", "per_token")),
 )
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "q_norm",
+                "rms_norm",
+                holds=(
+                    Held(("q_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("q_norm",),),
+                tells={
+                    "norm_weight_mode": {"direct": "direct", "offset": "offset"},
+                    "norm_rounding": {
+                        "after_weight": "after_weight",
+                        "before_weight": "before_weight",
+                    },
+                },
+                gives="eps",
+            ),
+            Role(
+                "k_norm",
+                "rms_norm",
+                holds=(
+                    Held(("k_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("k_norm",),),
+            ),
+        ),
+        points={
+            "q_rotated": RoleAt("output", item=0, routed=True),
+            "k_rotated": RoleAt("output", item=1, routed=True),
+        },
+        variants={"normalization_scope": "per_head", "rope_layout": "half"},
+        ports={
+            "q": RoleAt("input", "q_norm"),
+            "k": RoleAt("input", "k_norm"),
+            "cos": RoleAt("arg", arg="position_embeddings", item=0, layout="half"),
+            "sin": RoleAt("arg", arg="position_embeddings", item=1, layout="half"),
+            "q_after_rope": RoleAt("output", item=0, layout="heads_first", routed=True),
+            "k_after_rope": RoleAt("output", item=1, layout="heads_first", routed=True),
+        },
+        excluded=lambda v: v["norm_rounding"] == "none" and v["rope_dtype"] == "host",
+        dims=("Hq", "Hkv", "D", "R"),
+        route=Routed(
+            "rope",
+            via="global",
+            function="apply_rotary_pos_emb",
+            args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        ),
+        called={"position_embeddings": ("position_embeddings",)},
+    ),
+)
+
 SPEC = StructureSpec(
     name="qk_norm_rope",
     version=1,
@@ -210,4 +275,5 @@ SPEC = StructureSpec(
     reference=reference,
     rules=RULES,
     aliases={"v_out": "v"},
+    discover=DISCOVER,
 )

@@ -42,6 +42,21 @@ structure attention_core version 1 {
   # A mask is resolved by packing the keys that it leaves.
   require for packed_kv { runs(mask) <= 1, prefix_drift(k) <= 0.001 }
 
+  discover {
+    form route (attention)
+    dims (H, Hkv, D)
+    point q_in = arg q of attention
+    point k_in = arg k of attention
+    point v_in = arg v of attention
+    boundary at seat {
+      q = arg q of attention,
+      k = arg k of attention,
+      v = arg v of attention,
+      mask = arg mask of attention,
+      y = output of attention
+    }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
   evidence """

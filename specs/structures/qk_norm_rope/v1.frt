@@ -83,6 +83,28 @@ structure qk_norm_rope version 1 {
 
   require { R % 2 == 0, D % 2 == 0, R <= D, table(cos) is per_token, table(sin) is per_token }
 
+  discover {
+    form route (rope)
+    dims (Hq, Hkv, D, R)
+    role q_norm : rms_norm (q_norm_weight) tells norm_weight_mode tells norm_rounding gives eps
+    role k_norm : rms_norm (k_norm_weight)
+    called q_norm (q_norm)
+    called k_norm (k_norm)
+    called position_embeddings (position_embeddings)
+    variant normalization_scope = per_head
+    variant rope_layout = half
+    point q_rotated = output[0] of rope
+    point k_rotated = output[1] of rope
+    boundary at seat {
+      q = input of q_norm,
+      k = input of k_norm,
+      cos = arg position_embeddings[0] : half,
+      sin = arg position_embeddings[1] : half,
+      q_after_rope = output[0] of rope : heads_first,
+      k_after_rope = output[1] of rope : heads_first
+    }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain, vendor) }
   evidence """
