@@ -19,7 +19,7 @@ from frtspec.sema import analyse
 from frtspec.syntax.parse import parse
 
 WORLD = World.of_catalog()
-STEP = 60
+STEP = 200
 """One mutant in so many is taken by default; ``-m slow`` takes all."""
 
 MOST = 0.02

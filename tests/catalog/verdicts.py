@@ -1,8 +1,8 @@
 """Whether anything takes notice of a changed spec.
 
 The mutated file is analysed with the files that it needs. A mutant is caught when the
-findings differ, or when a generated file differs by more than digests, or when a page of
-the catalog does.
+findings differ, or when a generated or exported file differs by more than digests, or when
+a page of the catalog does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from frtspec import resources
 from frtspec.codegen.plan import plan
 from frtspec.diag.source import SourceFile
 from frtspec.docgen.pages import Catalog, overview, structure_page
+from frtspec.docgen.pipepages import pipeline_page
+from frtspec.importers.flashrt.export import export
 from frtspec.lock import declared
 from frtspec.sema import analyse
 from frtspec.sema.analyse import Analysis
@@ -124,6 +126,9 @@ class World:
         made = plan(analysis.program, "flashrt_gen", None, None)
         findings += tuple((d.code, d.severity, d.message) for d in made.diagnostics)
         texts = {unit.path: _DIGEST.sub("", unit.raw()) for unit in made.units}
+        exported = export(analysis.program, analysis.program.bindings.values(), named=False)
+        findings += tuple((d.code, d.severity, d.message) for d in exported.diagnostics)
+        texts |= exported.files
         contracts = tuple(
             item.row.contract_digest
             for item in declared(analysis.program)
@@ -139,6 +144,10 @@ class World:
         for structure in program.structures.values():
             if structure.origin.path == own.path:
                 pages[structure.name] = structure_page(catalog, structure)
+        for pipeline in program.pipelines.values():
+            if pipeline.origin.path == own.path:
+                page = pipeline_page(program, pipeline, sources, "picture.svg")
+                pages[pipeline.name] = page
         return pages
 
 
