@@ -48,8 +48,10 @@ class _Builder:
     def build(self) -> ir.Pipeline:
         context = self.context
         only_one(context, self.members(ast.StatusDecl), "status")
-        windows = tuple(self.window(m) for m in self.members(ast.WindowDecl))
-        buffers = tuple(self.buffer(m) for m in self.members(ast.BufferDecl))
+        read = [self.window(m) for m in self.members(ast.WindowDecl)]
+        windows = tuple(w for w in read if self.flows.names[w.name].span == w.span)
+        made = [self.buffer(m) for m in self.members(ast.BufferDecl)]
+        buffers = tuple(b for b in made if self.flows.names[b.name].span == b.span)
         states = self.members(ast.StateDecl)
         for state in states:
             symbol = Symbol("state", state.name.span)
@@ -310,7 +312,8 @@ class _Builder:
             if key in found:
                 message = f"structure `{ref.name.id}` is embedded twice"
                 notes = ((found[key].span, "first here"),)
-                self.context.error("FRT0202", message, ref.span, notes=notes)
+                help = "leave one of the two out"
+                self.context.error("FRT0202", message, ref.span, notes=notes, help=help)
             found.setdefault(key, ref)
         return tuple(found)
 

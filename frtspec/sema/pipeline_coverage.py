@@ -65,10 +65,6 @@ class Coverages:
         only_one(self.context, seams, "seam")
         only_one(self.context, covers, "covers")
         only_one(self.context, seats, "seats")
-        if seams and seams[0].eager:
-            message = "a segment has one seam"
-            help = 'write `seam "…"`; the seam of the eager form is a stage\'s'
-            self.context.error(SEGMENT, message, seams[0].span, help=help)
         made_of = self.covers(covers[0], kind) if covers else ()
         seated = self.seated(seats[0], made_of, bool(covers)) if seats else ()
         if kind is not None and not self.context.dropped:

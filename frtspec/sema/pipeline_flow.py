@@ -115,6 +115,8 @@ def _report_unfilled(
     writers = [s.name for s, u in pipeline.accesses(name) if u.writes]
     if written:
         what = f"only what may be left out writes {kind} `{name}` before stage `{stage.name}`"
+    elif writers == [stage.name]:
+        what = f"stage `{stage.name}` reads {kind} `{name}`, which nothing fills before it"
     elif writers:
         what = f"stage `{stage.name}` reads {kind} `{name}` before {listing(writers)} writes it"
     else:

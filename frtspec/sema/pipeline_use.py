@@ -161,7 +161,8 @@ class _Use:
             self.unverified(what, node.name.span, f"write `stage {node.name.id} at PATH {{ … }}`")
         for seam in seams:
             if not seam.text.value.strip():
-                self.context.error(MISSING, "this seam says nothing", seam.text.span)
+                help = "say where the source has the stage, or leave it out"
+                self.context.error(MISSING, "this seam says nothing", seam.text.span, help=help)
         captures = [m for m in node.members if isinstance(m, ast.CaptureDecl)]
         only_one(self.context, captures, "capture")
         capture = self.capture(captures[0], declared) if captures else None
@@ -272,7 +273,8 @@ class _Use:
                 count = whole(value)
                 if count is None or count < 1:
                     message = "a loop takes a whole number of steps from 1"
-                    self.context.error(STEPS, message, node.steps.span)
+                    help = "write for instance 4"
+                    self.context.error(STEPS, message, node.steps.span, help=help)
             case _:
                 self.world.host.check(node.steps)
 
