@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from frtspec.dims import Shape
 from frtspec.runtime.calls import Signature, first_tensor, row_count
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
@@ -181,7 +182,25 @@ class CaptureRecorder(Recorder):
                     fix="check the boundary in the binding against this version of the host",
                     seat=self.seat.name,
                 )
+            for port, (_, place) in self.ports.items():
+                if port in held.ports and not self._fits(port, held.ports[port]):
+                    return Refusal(
+                        "host.boundary",
+                        f"{port} ({place_text(place)}) is {list(held.ports[port].shape)} here; "
+                        f"{self.seat.structure.key} has {_axes(self.seat.structure.shapes[port])}",
+                        fix="this host computes another region here: leave this seat out, or say "
+                        "how the host lays the value out",
+                        seat=self.seat.name,
+                    )
         return None
+
+    def _fits(self, port: str, value: Tensor) -> bool:
+        """Whether a value has as many axes as its port; `rows` folds any number."""
+        shape = self.seat.structure.shapes.get(port)
+        if shape is None:
+            return True
+        rows = bool(shape) and shape[0].rows
+        return value.dim() >= len(shape) - 1 if rows else value.dim() == len(shape)
 
     def captures(self) -> list[SeatCapture]:
         inputs = self.seat.boundary.inputs if self.seat.boundary else {}
@@ -202,3 +221,7 @@ class CaptureRecorder(Recorder):
                 )
             )
         return found
+
+
+def _axes(shape: Shape) -> str:
+    return f"[{', '.join(map(str, shape))}]"

@@ -85,13 +85,24 @@ class BoundImpl(nn.Module):
         return view
 
     def run(self, *inputs: Tensor) -> Any:
-        """Run the bound rung on rows."""
+        """Run the bound rung on rows. Outputs that this seat's variants do not have are left
+        out, and one that is left alone is no tuple."""
         if self.rung is None:
             raise RuntimeError(f"{type(self).__name__} is bound to no rung; call on(rung) first")
-        return getattr(self, self.rung.run)(*inputs)
+        result = getattr(self, self.rung.run)(*inputs)
+        return _there(result)
 
     forward = run
 
     def bytes(self) -> int:
         """Bytes that the packs and scales hold."""
         return sum(buffer.nbytes for buffer in self.buffers())
+
+
+def _there(result: Any) -> Any:
+    if not isinstance(result, tuple):
+        return result
+    there = tuple([item for item in result if item is not None])
+    if len(there) == len(result):
+        return result
+    return there[0] if len(there) == 1 else there

@@ -225,7 +225,11 @@ def groot_n17() -> Built:
         "num_key_value_heads": 2,
         "head_dim": 16,
         "vocab_size": 200,
-        "rope_scaling": {"mrope_interleaved": True, "mrope_section": [4, 2, 2], "rope_type": "default"},
+        "rope_scaling": {
+            "mrope_interleaved": True,
+            "mrope_section": [4, 2, 2],
+            "rope_type": "default",
+        },
     }
     vision = {
         "depth": 2,

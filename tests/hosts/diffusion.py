@@ -1,0 +1,191 @@
+"""Tiny hosts of diffusers' own classes, with random weights that leave no step idle."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import diffusers
+import torch
+from torch import Tensor, nn
+
+from frtspec.runtime.spec import HostBinding
+
+Sample = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """One host family. ``seats``: how many of each seat its binding must find."""
+
+    name: str
+    build: Callable[[], nn.Module]
+    sample: Callable[[torch.Generator], Sample]
+    seats: dict[str, int]
+
+    def model(self, dtype: torch.dtype = torch.float32) -> nn.Module:
+        """A new model with the same weights at every call, cast as `from_pretrained` does:
+        what the class keeps in float32 stays so."""
+        torch.manual_seed(5)
+        model = self.build()
+        randomise(model)
+        kept = getattr(model, "_keep_in_fp32_modules", None) or ()
+        for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+            if tensor.is_floating_point() and not any(word in name.split(".") for word in kept):
+                tensor.data = tensor.data.to(dtype)
+        return model.eval()
+
+    def samples(self, count: int = 2, dtype: torch.dtype = torch.float32) -> list[Sample]:
+        generator = torch.Generator().manual_seed(1)
+        return [_cast(self.sample(generator), dtype) for _ in range(count)]
+
+    def binding(self) -> HostBinding:
+        host: HostBinding = importlib.import_module(f"flashrt_gen.{self.name}").HOST
+        return host
+
+
+def _cast(sample: Sample, dtype: torch.dtype) -> Sample:
+    """Floating-point tensors in a dtype; positions stay exact."""
+    return {
+        name: value.to(dtype)
+        if isinstance(value, Tensor) and value.is_floating_point() and not name.endswith("_ids")
+        else value
+        for name, value in sample.items()
+    }
+
+
+@torch.no_grad()
+def randomise(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if "scale_shift_table" in name:
+            parameter.normal_(std=0.3)
+        elif parameter.dim() >= 2:
+            parameter.normal_(std=parameter[0].numel() ** -0.5)
+        elif "norm" in name and name.endswith("weight"):
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+        else:
+            parameter.normal_(std=0.1)
+
+
+# ---------------------------------------------------------------- Wan
+
+TOKENS = 2 * 4 * 4
+"""Of a video of two frames of 8x8 in patches of 1x2x2."""
+
+
+def _wan() -> nn.Module:
+    return diffusers.WanTransformer3DModel(
+        patch_size=(1, 2, 2),
+        num_attention_heads=2,
+        attention_head_dim=12,
+        in_channels=4,
+        out_channels=4,
+        text_dim=16,
+        freq_dim=32,
+        ffn_dim=48,
+        num_layers=2,
+        cross_attn_norm=True,
+    )
+
+
+def _video(generator: torch.Generator) -> Sample:
+    """One timestep a token, as Wan 2.2 TI2V is called."""
+    return {
+        "hidden_states": torch.randn(1, 4, 2, 8, 8, generator=generator),
+        "timestep": torch.randint(0, 1000, (1, TOKENS), generator=generator),
+        "encoder_hidden_states": torch.randn(1, 6, 16, generator=generator),
+    }
+
+
+# ---------------------------------------------------------------- Cosmos
+
+
+def _cosmos() -> nn.Module:
+    return diffusers.CosmosTransformer3DModel(
+        in_channels=4,
+        out_channels=4,
+        num_attention_heads=2,
+        attention_head_dim=16,
+        num_layers=2,
+        mlp_ratio=2,
+        text_embed_dim=20,
+        adaln_lora_dim=8,
+        max_size=(4, 16, 16),
+        patch_size=(1, 2, 2),
+        concat_padding_mask=False,  # would need torchvision
+    )
+
+
+def _world(generator: torch.Generator) -> Sample:
+    return {
+        "hidden_states": torch.randn(1, 4, 2, 8, 8, generator=generator),
+        "timestep": torch.rand(1, generator=generator),
+        "encoder_hidden_states": torch.randn(1, 6, 20, generator=generator),
+        "fps": 24,
+    }
+
+
+# ---------------------------------------------------------------- Flux
+
+
+def _flux() -> nn.Module:
+    return diffusers.FluxTransformer2DModel(
+        patch_size=1,
+        in_channels=4,
+        num_layers=2,
+        num_single_layers=2,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=20,
+        pooled_projection_dim=12,
+        axes_dims_rope=(4, 4, 8),
+    )
+
+
+def _image(generator: torch.Generator) -> Sample:
+    places = torch.zeros(4, 4, 3)
+    places[..., 1] = torch.arange(4)[:, None]
+    places[..., 2] = torch.arange(4)[None]
+    return {
+        "hidden_states": torch.randn(1, 16, 4, generator=generator),
+        "encoder_hidden_states": torch.randn(1, 5, 20, generator=generator),
+        "pooled_projections": torch.randn(1, 12, generator=generator),
+        "timestep": torch.rand(1, generator=generator),
+        "img_ids": places.reshape(-1, 3),
+        "txt_ids": torch.zeros(5, 3),
+    }
+
+
+WAN = Diffusion(
+    "wan",
+    _wan,
+    _video,
+    dict.fromkeys(
+        ["block", "qkv", "qk", "o", "norm2", "cross_q", "cross_k", "cross_v", "cross_o", "ffn"], 2
+    ),
+)
+COSMOS = Diffusion(
+    "cosmos",
+    _cosmos,
+    _world,
+    dict.fromkeys(
+        ["norm1", "norm2", "norm3", "qkv", "qk", "o"]
+        + ["cross_q", "cross_k", "cross_v", "cross_o", "ffn"],
+        2,
+    ),
+)
+FLUX = Diffusion(
+    "flux",
+    _flux,
+    _image,
+    dict.fromkeys(
+        ["norm1", "norm1_context", "qkv", "add_qkv", "o", "add_o", "ff", "ff_context"]
+        + ["single_norm", "single_qkv", "single_qk", "single_up", "single_out"],
+        2,
+    )
+    | {"norm_out": 1, "out": 1},
+)
+
+DIFFUSION = (WAN, COSMOS, FLUX)
