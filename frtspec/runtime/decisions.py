@@ -150,12 +150,7 @@ def median_amax() -> Amount:
     text = "median(amax)"
 
     def find(evidence: Evidence) -> Value:
-        seen = evidence.observation
-        found = [
-            seen.amax(seat, point)
-            for seat, point in seen.measured()
-            if any(stat.stat == "amax" for stat in seen.stats(seat, point))
-        ]
+        found = evidence.observation.amaxes
         median = float(percentile_of(torch.tensor(found, dtype=torch.float64), 50))
         return Value(median, f"{text} {median:.4g}")
 

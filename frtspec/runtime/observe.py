@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -81,6 +82,16 @@ class Observation:
         collected = self._points[seat, point].collectors[found]
         assert isinstance(collected, Amax)
         return collected.overall(self.percentile)
+
+    @cached_property
+    def amaxes(self) -> list[float]:
+        """The amax of every point, per tensor, of every seat that can be calibrated; for
+        when all samples ran."""
+        return [
+            self.amax(seat, point)
+            for seat, point in self._points
+            if seat not in self.refusals and any(s.stat == "amax" for s in self.stats(seat, point))
+        ]
 
     def statistic(self, seat: str, point: str, stat: Stat | None = None) -> Tensor:
         """A statistic of a point, over all samples: float64, on the CPU. Per tensor [1],
