@@ -30,6 +30,7 @@ class Body:
     optional    values that may be None, with what they exist for (``bias is add``) or None
     counted     index name -> Python expression of its range
     record      whether points are shown to ``record``
+    held        where a condition finds what is no local: slots that an impl keeps
     """
 
     structure: str
@@ -39,6 +40,7 @@ class Body:
     counted: Mapping[str, str] = field(default_factory=dict)
     record: bool = True
     variant_prefix: str = ""
+    held: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[str, str]:
@@ -96,7 +98,7 @@ class Body:
 
     def _condition(self, cond: Cond) -> Py:
         names = {axis: f"{self.variant_prefix}{self.name(axis)}" for axis in self.variants}
-        return condsrc.condition(cond, {**self.names, **names})
+        return condsrc.condition(cond, {**self.names, **names, **self.held})
 
     # ------------------------------------------------------------ definitions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from frtspec.codegen import dimsrc
+from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.arithmetic import Cut, Emulation, Line, cut_of, names_in
 from frtspec.codegen.exprsrc import Expressions, Lowering, constructor
 from frtspec.codegen.flowsrc import Body
@@ -108,17 +108,40 @@ class RungMethods:
             structure=self.structure.name,
             source=MemberExpressions(flow.names(), sizes, extra=_lowerings(flow)),
             variants=self.cut.served.axes,
+            optional=self._optional(),
             counted=self._counted(flow, lines),
             record=False,
             variant_prefix="self.",
+            held={s.name: f"self.{s.name}" for s in self.structure.slots if s.index is None},
         )
         text = body.lines(lines)
         results = [f"tuple({r})" if r in self.cut.repeated else body.name(r) for r in flow.results]
         told = [f"{local} = self.{local}" for local in sizes.asked]
         self.asked |= sizes.asked
         absent = self._defaults(sizes)
+        absent += [f"{body.name(name)}: Tensor | None = None" for name in self._maybe()]
         lead = [*sizes.lines(), *told, *absent]
         return self._function(name, doc, [*lead, *returned(text, results)])
+
+    def _optional(self) -> dict[str, str | None]:
+        """Inputs that may be absent, with what they exist for."""
+        ports = () if self.impl.seam else self.structure.inputs
+        return {
+            port.name: None if port.when is None else condsrc.spoken(port.when)
+            for port in ports
+            if (port.optional or port.when is not None) and port.default is None
+        }
+
+    def _maybe(self) -> list[str]:
+        """Results that exist in some variants only."""
+        ports = () if self.impl.seam else self.structure.outputs
+        served = self.cut.served
+        whens = {port.name: port.when for port in ports if port.index is None}
+        return [
+            name
+            for name in self.cut.targets
+            if (when := whens.get(name)) is not None and not served.known(when)
+        ]
 
     def _defaults(self, sizes: Sizes) -> list[str]:
         """What an input that is absent stands for."""
@@ -128,7 +151,9 @@ class RungMethods:
                 continue
             axes = [dimsrc.whole(axis, sizes).text for axis in port.shape if isinstance(axis, Poly)]
             if len(axes) != len(port.shape):
-                raise Unsupported(f"a default for `{port.name}`, whose shape is not exact", port.span)
+                raise Unsupported(
+                    f"a default for `{port.name}`, whose shape is not exact", port.span
+                )
             device = f"{self.cut.sources[0]}.device"
             value = constructor(", ".join(axes), port.default, "torch.float32", device)
             lines += [f"if {port.name} is None:", f"    {port.name} = {value}"]
@@ -136,12 +161,10 @@ class RungMethods:
 
     def _function(self, name: str, doc: str, body: Sequence[str]) -> Function:
         repeated = any(target in self.cut.repeated for target in self.cut.targets)
-        many = (
-            "tuple[Tensor, ...]"
-            if repeated
-            else f"tuple[{', '.join(['Tensor'] * len(self.cut.targets))}]"
-        )
-        returns = "Tensor" if len(self.cut.targets) == 1 and not repeated else many
+        maybe = self._maybe()
+        kinds = ["Tensor | None" if name in maybe else "Tensor" for name in self.cut.targets]
+        many = "tuple[Tensor, ...]" if repeated else f"tuple[{', '.join(kinds)}]"
+        returns = kinds[0] if len(kinds) == 1 and not repeated else many
         return Function(
             name=name,
             parameters=("self", *(self._parameter(source) for source in self.cut.sources)),
@@ -280,7 +303,12 @@ def _lowerings(flow: Emulation) -> dict[str, Lowering]:
         pair = [int(str(axis)) for axis in _items(op.attr("pair", (-2, -1)))]
         weight = op.args[0]
         if {*pair} == {-1, -2}:
-            held = isinstance(weight, Ref) and weight.kind in ("unpacked", "kept", "held", "codes_of")
+            held = isinstance(weight, Ref) and weight.kind in (
+                "unpacked",
+                "kept",
+                "held",
+                "codes_of",
+            )
             flat = held and weight.name not in deep
             return args[0].attr("T" if flat else "mT")
         return args[0].method("transpose", *map(str, pair))

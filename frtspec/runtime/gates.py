@@ -25,7 +25,7 @@ from frtspec.runtime.errors import Refusal
 from frtspec.runtime.forms import Form, Forms
 from frtspec.runtime.guard import Band
 from frtspec.runtime.reference import Pair, SeatReference, named
-from frtspec.runtime.spec import Bound, RungSpec, Seat
+from frtspec.runtime.spec import Bound, ImplSpec, RungSpec, Seat
 
 if TYPE_CHECKING:
     from frtspec.runtime.capture import SeatCapture
@@ -154,7 +154,7 @@ def saturation(
 # ---------------------------------------------------------------- parity and boundary
 
 
-def parity_bound(k: int) -> float:
+def parity_bound(k: int, *, chained: bool = False) -> float:
     """Largest distance of a rung from the emulation of its own impl, as the root mean
     square over rows of each row's rel_l2.
 
@@ -162,8 +162,18 @@ def parity_bound(k: int) -> float:
     codes that such a step flips in a format behind it), and float32 sums of K products in
     another order. Right rungs whose sums keep 14 bits measure up to half of it. A scale
     that is off by 2 in one block of 4,000 exceeds it.
+
+    chained  a product's result is quantised to four bits for the next product: a code that
+             a last bit flips is a third of the value, so 2**-4. Right rungs measure up to
+             half of that.
     """
-    return 2.0**-6 + math.sqrt(k) * 2.0**-23
+    return (2.0**-4 if chained else 2.0**-6) + math.sqrt(k) * 2.0**-23
+
+
+def chained(spec: ImplSpec) -> bool:
+    """Whether an impl quantises to four bits again behind a product."""
+    scaled = [*spec.at_call, *spec.scales.values()]
+    return len({scale.point for scale in scaled if scale.kind == "nvfp4"}) > 1
 
 
 def kernel_parity(
@@ -185,7 +195,7 @@ def kernel_parity(
             rows += [metrics.row_errors(ours[name], theirs[name]) for name in theirs]
     k = reference.contraction()
     bounds = (
-        Bound("row_rel_l2", "<=", parity_bound(k)),
+        Bound("row_rel_l2", "<=", parity_bound(k, chained=chained(bound.impl.SPEC))),
         Bound("worst_row_rel_l2", "<=", metrics.ROW),
     )
     scores = values.scores()

@@ -83,7 +83,7 @@ def to_e2m1(x: Tensor) -> Tensor:
 
     The format has no NaN: one becomes the largest code, under a block scale that is NaN.
     """
-    codes = torch.bucketize(x.float().abs(), torch.tensor(_MIDDLES, device=x.device))
+    codes = torch.bucketize(x.float().abs().contiguous(), torch.tensor(_MIDDLES, device=x.device))
     codes = codes.to(torch.uint8)
     return codes | (torch.signbit(x).to(torch.uint8) << 3)
 
@@ -116,7 +116,7 @@ def quantize_nvfp4_one_level(x: Tensor) -> Quantized:
 
 def dequantize_nvfp4(data: Tensor, scale: Tensor, tensor_scale: Tensor) -> Tensor:
     """NVFP4 codes back to float32 [..., K]."""
-    codes = unpack_pairs(data).long()
+    codes = unpack_pairs(data).int()
     values = torch.tensor(E2M1, device=data.device)[codes & 7]
     values = torch.where(codes > 7, -values, values)
     return values * spread(scale.float() * tensor_scale, values.shape)

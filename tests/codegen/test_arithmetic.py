@@ -455,16 +455,9 @@ impl fp8 for steps version 1 {
             torch.testing.assert_close(run(x), expected, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (("acc f32", "acc bf16"), "accumulation in bf16"),
-        (("fp8_e4m3, per tensor)", "int8, per tensor)"), "a static scale in int8"),
-    ],
-)
-def test_arithmetic_without_a_generator(change: tuple[str, str], what: str) -> None:
-    text = TWO.format(body=APART, numerics="out bf16").replace(*change)
-    with pytest.raises(Unsupported, match=what):
+def test_arithmetic_without_a_generator() -> None:
+    text = TWO.format(body=APART, numerics="out bf16").replace("acc f32", "acc bf16")
+    with pytest.raises(Unsupported, match="accumulation in bf16"):
         impls_of(text)
 
 
@@ -476,18 +469,6 @@ def test_a_repeated_matrix_that_is_not_packed_has_no_generator() -> None:
 
 
 # ---------------------------------------------------------------- gate harnesses
-
-
-def test_every_gate_harness_holds() -> None:
-    """Emulation and library rung of every impl of the catalog, in every variant."""
-    from flashrt_gen.gates import decoder_ffn_v1, linear_proj_v1, norm_fused_v1, qkv_pack_v1
-
-    for module in (decoder_ffn_v1, linear_proj_v1, norm_fused_v1, qkv_pack_v1):
-        for rung in ("emulate", "torch"):
-            results = module.run(rung=rung)
-            verdicts = {result.verdict for result in results}
-            assert verdicts <= {"pass", "not_applicable"}, [str(r) for r in results]
-            assert "pass" in verdicts
 
 
 def test_a_gate_harness_finds_a_wrong_impl(tmp_path: Any) -> None:

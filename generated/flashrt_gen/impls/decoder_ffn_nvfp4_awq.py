@@ -52,6 +52,7 @@ class DecoderFfnNvfp4Awq(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"gate_up": ("nvfp4", "block 16"), "down": ("nvfp4", "block 16")},
+        stores={"x_after_norm": "bf16", "act_after_mul": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(
             Need(divides(16, D), "pack gate_up per block 16"),

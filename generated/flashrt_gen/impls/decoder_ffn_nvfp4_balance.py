@@ -57,6 +57,7 @@ class DecoderFfnNvfp4Balance(BoundImpl):
             ScaleSpec("x_after_norm", "nvfp4", "block 16"),
             ScaleSpec("act_after_mul", "nvfp4", "block 16"),
         ),
+        stores={"x_after_norm": "bf16", "act_after_mul": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(
             Need(divides(16, D), "pack gate_up per block 16"),

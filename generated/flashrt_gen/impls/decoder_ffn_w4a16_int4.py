@@ -54,6 +54,7 @@ class DecoderFfnW4a16Int4(BoundImpl):
             ),
         ),
         packs={"gate_up": ("int4", "group 128"), "down": ("int4", "group 128")},
+        stores={"x_after_norm": "bf16", "act_after_mul": "bf16"},
         needs=(
             Need(divides(128, D), "pack gate_up per group 128"),
             Need(divides(128, F), "pack down per group 128"),

@@ -54,6 +54,7 @@ class DecoderFfnW4a16Static(BoundImpl):
             ),
         ),
         packs={"gate_up": ("nvfp4", "block 16"), "down": ("nvfp4", "block 16")},
+        stores={"x_after_norm": "bf16", "act_after_mul": "bf16"},
         needs=(
             Need(divides(16, D), "pack gate_up per block 16"),
             Need(divides(16, F), "pack down per block 16"),

@@ -51,6 +51,7 @@ class DecoderFfnW8a16Static(BoundImpl):
             ),
         ),
         packs={"gate_up": ("int8", "channel"), "down": ("int8", "channel")},
+        stores={"x_after_norm": "bf16", "act_after_mul": "bf16"},
     )
 
     gate_up: Tensor  # int8 [2*F, D]: rows of w_gate, then of w_up

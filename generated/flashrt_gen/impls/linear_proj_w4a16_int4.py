@@ -51,6 +51,7 @@ class LinearProjW4a16Int4(BoundImpl):
             ),
         ),
         packs={"weight": ("int4", "group 128")},
+        stores={"x_in": "bf16"},
         needs=(Need(divides(128, K), "pack weight per group 128"),),
     )
 

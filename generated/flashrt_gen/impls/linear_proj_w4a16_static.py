@@ -51,6 +51,7 @@ class LinearProjW4a16Static(BoundImpl):
             ),
         ),
         packs={"weight": ("nvfp4", "block 16")},
+        stores={"x_in": "bf16"},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
     )
 

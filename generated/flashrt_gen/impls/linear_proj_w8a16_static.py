@@ -48,6 +48,7 @@ class LinearProjW8a16Static(BoundImpl):
             ),
         ),
         packs={"weight": ("int8", "channel")},
+        stores={"x_in": "bf16"},
     )
 
     weight: Tensor  # int8 [N, K]: w

@@ -46,6 +46,7 @@ class MoeExpertsW4a16Static(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"gate_up": ("nvfp4", "block 16"), "down": ("nvfp4", "block 16")},
+        stores={"x_in": "bf16", "act_after_mul": "bf16"},
         sizes={"e": "E"},
         needs=(
             Need(divides(16, D), "pack gate_up per block 16"),

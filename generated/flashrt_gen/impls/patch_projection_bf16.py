@@ -36,6 +36,7 @@ class PatchProjectionBf16(BoundImpl):
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
+        stores={"x_in": "bf16"},
     )
 
     weight: Tensor  # bf16 [N, K]: w

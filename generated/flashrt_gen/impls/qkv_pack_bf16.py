@@ -38,6 +38,7 @@ class QkvPackBf16(BoundImpl):
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
+        stores={"x_in": "bf16"},
     )
 
     weight: Tensor  # bf16 [sum(N), K]: rows of each w

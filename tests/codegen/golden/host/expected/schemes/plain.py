@@ -12,6 +12,6 @@ SCHEME = SchemeSpec(
     name="plain",
     source_digest="...",
     contract_digest="...",
-    routes=(Route("norm", None, stats={"x_in": Stat(None)}, impl=NormPlain),),
+    routes=(Route("norm", None, stats={"x_in": Stat(None)}, impl=NormPlain, version=1),),
     otherwise="only norms have a form here",
 )

@@ -21,8 +21,9 @@ from golden.structures import norm_v1
 rt.check_abi(1, __name__)
 
 
-def dims(config: Any) -> dict[str, int]:
-    """The host's sizes, read from its config."""
+def dims(model: Any) -> dict[str, int]:
+    """The sizes of this model."""
+    config: Any = model.config
     D = rt.first(rt.get(config, "width"), lambda: config.vision.hidden_size)
     Half = rt.exact_div(D, 2)
     L = config.depth
@@ -80,7 +81,7 @@ def last(size: Mapping[str, int]) -> rt.Seat:
 def seats(model: torch.nn.Module) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
     config: Any = model.config
-    size = dims(config)
+    size = dims(model)
     found: list[rt.Seat] = []
     for layer in range(size["L"]):
         if config.kinds[layer] != "skip" and config.norms and layer != size["L"] - 1:

@@ -77,7 +77,5 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(),
     latency_against=(),
-    qualify=(),
-    requires=(),
     reference=reference,
 )

@@ -51,6 +51,17 @@ def cases() -> list[harness.Case]:
     return found
 
 
+def contract(*, device: torch.device | str = "cpu", seed: int = 0) -> list[harness.Result]:
+    """Run the reference itself on every case: whether it gives what the structure declares."""
+    return harness.contract(
+        SPEC,
+        cases(),
+        params=PARAMS,
+        device=device,
+        seed=seed,
+    )
+
+
 def run(
     impl: type[BoundImpl] | None = None,
     *,
@@ -79,4 +90,5 @@ def run(
 
 
 if __name__ == "__main__":
-    raise SystemExit(harness.report(run(rung=sys.argv[1] if len(sys.argv) > 1 else "emulate")))
+    rung = sys.argv[1] if len(sys.argv) > 1 else "emulate"
+    raise SystemExit(harness.report([*contract(), *run(rung=rung)]))

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import at_most, dims, divides, rows
-from frtspec.runtime import StructureSpec, check_abi, ops
+from frtspec.runtime import StructureSpec, check_abi, ops, require
 
 check_abi(1, __name__)
 
@@ -98,6 +98,11 @@ def reference(
     return y, rest
 
 
+RULES = (
+    require(divides(R, D)),
+    require(at_most(D / R, 128)),
+)
+
 SPEC = StructureSpec(
     name="gated",
     version=1,
@@ -114,7 +119,6 @@ SPEC = StructureSpec(
     seams={},
     boundary_gate=(),
     latency_against=(),
-    qualify=(),
-    requires=(divides(R, D), at_most(D / R, 128)),
     reference=reference,
+    rules=RULES,
 )
