@@ -41,7 +41,7 @@ _RMS = {
 }
 
 ROLE_KINDS: Mapping[str, RoleKind] = {
-    "linear": RoleKind((2, 1), 1, "a projection: weight, bias", {}),
+    "linear": RoleKind((2, 1), 0, "a projection: weight, bias", {}),
     "conv": RoleKind((2, 1), 1, "a convolution over whole patches: weight, bias", {}),
     "layer_norm": RoleKind((1, 1), 0, "a LayerNorm: weight, bias", {}, "eps"),
     "rms_norm": RoleKind((1,), 0, "a root-mean-square norm: weight", _RMS, "eps"),

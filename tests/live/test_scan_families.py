@@ -27,9 +27,9 @@ from tests.live.scan_hosts import HOSTS
 FAMILIES = pytest.mark.parametrize("name", HOSTS)
 
 BOUND = {module.name for module in pkgutil.iter_modules(flashrt_gen.__path__)}
-SCANNED_FORMS = ("swap", "siblings")
-"""Seats that stand on modules. Routes, updates and blocks lie between modules or depend on
-how often a caller runs what; no pattern describes them."""
+SCANNED_FORMS = ("swap", "siblings", "route")
+"""Seats that patterns describe. An update depends on how often a caller runs what, and a block
+is made of what the other seats are on."""
 
 
 @cache
@@ -80,16 +80,17 @@ def test_it_finds_what_the_binding_names(name: str) -> None:
 def test_it_says_the_same_of_each(name: str) -> None:
     """Weights, sizes, and the variants that the module shows."""
     model, _, found = scanned(name)
-    here = {key(seat.seat("s")): seat.seat("s") for seat in found.seats}
+    here = {key(seat.seat("s")): seat for seat in found.seats}
     for seat in wanted(name, model):
-        mine = here[key(seat)]
+        mine = here[key(seat)].seat("s")
         if mine.structure.version != seat.structure.version:
             continue
         theirs = {slot: w for slot, w in seat.slots.items() if slot in mine.slots}
         assert dict(mine.slots) == theirs, seat.name
         assert {d: v for d, v in mine.dims.items() if d in seat.dims} == dict(seat.dims), seat.name
         inner = seat.structure.seams[seat.seam].variants if seat.seam else seat.variants
-        assert {a: mine.variants[a] for a in inner} == {a: seat.variants[a] for a in inner}
+        told = [a for a in inner if "in this run" not in here[key(seat)].why.get(a, "")]
+        assert {a: mine.variants[a] for a in told} == {a: seat.variants[a] for a in told}
 
 
 @FAMILIES
@@ -105,6 +106,13 @@ def test_verify_accepts_the_draft(name: str) -> None:
     model, forward, _ = scanned(name)
     report = verify(compiled()[name], model, forward)
     assert report.ok, report.text()
+
+
+@FAMILIES
+def test_coverage_counts_nothing_twice(name: str) -> None:
+    coverage = scanned(name)[2].coverage
+    assert 0 < coverage.parameters_seated <= coverage.parameters
+    assert 0 < coverage.flops_seated <= coverage.flops
 
 
 @FAMILIES
@@ -139,5 +147,15 @@ def test_without_a_run_it_says_what_is_not_proven(name: str) -> None:
     assert "no run was given" in alone.explain()
     here = {(seat.target, seat.path) for seat in alone.seats}
     # Only a run shows who shares an input, and what a module returns in its host.
-    missed = {(s.target, s.path) for s in found.seats if not s.members} - here
+    alike = [seat for seat in found.seats if not seat.members and not seat.pattern.route]
+    missed = {(seat.target, seat.path) for seat in alike} - here
     assert {target for target, _ in missed} <= {"linear_proj"}
+
+
+def test_a_run_in_bfloat16_tells_where_the_host_rounds() -> None:
+    model, forward = HOSTS["qwen3"]()
+    found = scan(model.to(torch.bfloat16), forward)
+    rope = [seat for seat in found.seats if seat.structure.name == "qk_norm_rope"]
+    assert {seat.variants["rope_dtype"] for seat in rope} == {"host"}
+    rope = [seat for seat in scanned("qwen3")[2].seats if seat.structure.name == "qk_norm_rope"]
+    assert all("compute the same in this run" in seat.why["rope_dtype"] for seat in rope)

@@ -269,9 +269,9 @@ class _Scan:
         problems = verified(self.tree.model, options, forward)
         self.seats = []
         for tried, found in zip(options, problems, strict=True):
-            right = next((k for k, problem in enumerate(found) if problem is None), None)
-            if right is not None:
-                self.seats.append(_told(tried[right], found[:right]))
+            right = [way for way, problem in zip(tried, found, strict=True) if problem is None]
+            if right:
+                self.seats.append(_told(right, tried[0]))
                 continue
             for path in tried[-1].modules():
                 self.rejected.setdefault(path, Trouble("disagrees", found[-1] or ""))
@@ -366,9 +366,21 @@ def _enclosing(path: str) -> Iterator[str]:
     yield ""
 
 
-def _told(seat: FoundSeat, before: Sequence[str | None]) -> FoundSeat:
-    """A seat without a boundary says why, where one was tried."""
-    if seat.boundary is None or seat.boundary.none is None or not before:
-        return seat
-    reason = f"around it the host computes something else than {seat.structure.key}"
-    return replace(seat, boundary=Boundary(none=reason))
+def _told(right: Sequence[FoundSeat], first: FoundSeat) -> FoundSeat:
+    """The first of the ways that the host agrees with; it says what the run left open: a
+    boundary that was tried in vain, variants that compute the same here."""
+    seat = right[0]
+    why = dict(seat.why)
+    for axis, value in seat.variants.items():
+        others = {way.variants.get(axis, value) for way in right if _same_place(way, seat)}
+        if others - {value}:
+            why[axis] = f"{' and '.join(sorted(others))} compute the same in this run"
+    none = seat.boundary is not None and seat.boundary.none is not None
+    if none and seat is not first:
+        reason = f"around it the host computes something else than {seat.structure.key}"
+        return replace(seat, why=why, boundary=Boundary(none=reason))
+    return replace(seat, why=why)
+
+
+def _same_place(one: FoundSeat, other: FoundSeat) -> bool:
+    return one.pattern is other.pattern and one.boundary == other.boundary

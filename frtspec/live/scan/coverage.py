@@ -19,7 +19,7 @@ def coverage(tree: Tree, seats: Sequence[FoundSeat], seen: Watched | None) -> Co
         modules = {m for seat in seats if not seat.pattern.route for m in seat.modules()}
         seated = sum(seen.flops.get(module, 0) for module in modules)
         routed = {seat.path for seat in seats if seat.pattern.route is not None}
-        seated += sum(_own(tree, path, seen) for path in routed)
+        seated += sum(_own(path, seen) for path in routed)
         return Coverage(total, held, seen.total_flops, seated, True)
     products = [row for row in _products(tree)]
     flops = sum(2 * size for _, size in products)
@@ -27,10 +27,16 @@ def coverage(tree: Tree, seats: Sequence[FoundSeat], seen: Watched | None) -> Co
     return Coverage(total, held, flops, seated, False)
 
 
-def _own(tree: Tree, path: str, seen: Watched) -> int:
-    """FLOPs of a module outside its children: those of the functions that it looks up."""
-    below = (f"{path}.{name}" for name in tree.modules[path]._modules)
-    return seen.flops.get(path, 0) - sum(seen.flops.get(name, 0) for name in below)
+def _own(path: str, seen: Watched) -> int:
+    """FLOPs of a module outside those below it: of the functions that it looks up."""
+    own = seen.flops.get(path, 0)
+    inside: list[str] = []
+    for name in sorted(seen.flops):
+        below = name.startswith(f"{path}.")
+        if below and not any(name.startswith(f"{outer}.") for outer in inside):
+            inside.append(name)
+            own -= seen.flops[name]
+    return own
 
 
 def _parameters(tree: Tree) -> list[tuple[int, tuple[str, ...]]]:

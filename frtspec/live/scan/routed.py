@@ -140,7 +140,7 @@ class _Maker:
             return OutputOf(where, at.item, at.layout)
         if at.arg is None:
             return InputOf(where, None, at.item, at.layout)
-        known = Signature.of(self.tree.modules[where]).names
+        known = (*Signature.of(self.tree.modules[where]).names, *self.seen.arguments.get(where, ()))
         names = [n for n in (*self.pattern.called.get(at.arg, ()), at.arg) if n in known]
         return InputOf(where, names[0], at.item, at.layout) if names else None
 

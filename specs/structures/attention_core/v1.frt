@@ -57,6 +57,21 @@ structure attention_core version 1 {
     }
   }
 
+  discover {
+    form route (dispatched_attention)
+    dims (H, Hkv, D)
+    point q_in = arg q of dispatched_attention
+    point k_in = arg k of dispatched_attention
+    point v_in = arg v of dispatched_attention
+    boundary at seat {
+      q = arg q of dispatched_attention : tokens_first,
+      k = arg k of dispatched_attention : tokens_first,
+      v = arg v of dispatched_attention : tokens_first,
+      mask = arg mask of dispatched_attention,
+      y = output of dispatched_attention
+    }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
   evidence """

@@ -83,6 +83,7 @@ structure qk_norm_rope version 1 {
 
   require { R % 2 == 0, D % 2 == 0, R <= D, table(cos) is per_token, table(sin) is per_token }
 
+  # Hosts of transformers norm before or after the heads move to the front.
   discover {
     form route (rope)
     dims (Hq, Hkv, D, R)
@@ -90,7 +91,6 @@ structure qk_norm_rope version 1 {
     role k_norm : rms_norm (k_norm_weight)
     called q_norm (q_norm)
     called k_norm (k_norm)
-    called position_embeddings (position_embeddings)
     variant normalization_scope = per_head
     variant rope_layout = half
     point q_rotated = output[0] of rope
@@ -102,6 +102,98 @@ structure qk_norm_rope version 1 {
       sin = arg position_embeddings[1] : half,
       q_after_rope = output[0] of rope : heads_first,
       k_after_rope = output[1] of rope : heads_first
+    }
+  }
+
+  discover {
+    form route (rope)
+    dims (Hq, Hkv, D, R)
+    role q_norm : rms_norm (q_norm_weight) tells norm_weight_mode tells norm_rounding gives eps
+    role k_norm : rms_norm (k_norm_weight)
+    called q_norm (q_norm)
+    called k_norm (k_norm)
+    variant normalization_scope = per_head
+    variant rope_layout = half
+    point q_rotated = output[0] of rope
+    point k_rotated = output[1] of rope
+    boundary at seat {
+      q = input of q_norm : heads_first,
+      k = input of k_norm : heads_first,
+      cos = arg position_embeddings[0] : half,
+      sin = arg position_embeddings[1] : half,
+      q_after_rope = output[0] of rope : heads_first,
+      k_after_rope = output[1] of rope : heads_first
+    }
+  }
+
+  # Hosts of diffusers rotate halves or neighbours; Wan norms before it splits the heads.
+  discover {
+    form route (dispatched_attention)
+    dims (Hq, Hkv, D, R)
+    role q_norm : rms_norm (q_norm_weight) tells norm_weight_mode tells norm_rounding gives eps
+    role k_norm : rms_norm (k_norm_weight)
+    called q_norm (norm_q)
+    called k_norm (norm_k)
+    called rotary (image_rotary_emb, rotary_emb)
+    variant normalization_scope = per_head
+    variant rope_layout = half
+    point q_rotated = arg q of dispatched_attention
+    point k_rotated = arg k of dispatched_attention
+    boundary at seat {
+      q = input of q_norm : heads_first,
+      k = input of k_norm : heads_first,
+      cos = arg rotary[0] : half,
+      sin = arg rotary[1] : half,
+      q_after_rope = arg q of dispatched_attention,
+      k_after_rope = arg k of dispatched_attention
+    }
+  }
+
+  discover {
+    form route (dispatched_attention)
+    dims (Hq, Hkv, D, R)
+    role q_norm : rms_norm (q_norm_weight) tells norm_weight_mode tells norm_rounding gives eps
+    role k_norm : rms_norm (k_norm_weight)
+    called q_norm (norm_q)
+    called k_norm (norm_k)
+    called rotary (image_rotary_emb, rotary_emb)
+    variant normalization_scope = per_head
+    variant rope_layout = interleaved
+    point q_rotated = arg q of dispatched_attention
+    point k_rotated = arg k of dispatched_attention
+    boundary at seat {
+      q = input of q_norm,
+      k = input of k_norm,
+      cos = arg rotary[0] : every_other,
+      sin = arg rotary[1] : every_other,
+      q_after_rope = arg q of dispatched_attention,
+      k_after_rope = arg k of dispatched_attention
+    }
+  }
+
+  discover {
+    form route (dispatched_attention)
+    dims (Hq, Hkv, D, R)
+    role q_norm : rms_norm (q_norm_wide) tells norm_weight_mode tells norm_rounding gives eps
+    role k_norm : rms_norm (k_norm_wide)
+    role to_q   : linear
+    role to_k   : linear
+    called to_q (to_q)
+    called to_k (to_k)
+    called q_norm (norm_q)
+    called k_norm (norm_k)
+    called rotary (image_rotary_emb, rotary_emb)
+    variant normalization_scope = projection
+    variant rope_layout = interleaved
+    point q_rotated = arg q of dispatched_attention
+    point k_rotated = arg k of dispatched_attention
+    boundary at seat {
+      q = output of to_q : flat_heads,
+      k = output of to_k : flat_heads,
+      cos = arg rotary[0] : every_other,
+      sin = arg rotary[1] : every_other,
+      q_after_rope = arg q of dispatched_attention,
+      k_after_rope = arg k of dispatched_attention
     }
   }
 
