@@ -225,11 +225,11 @@ CONSTRUCTS = {
     "export": ("ExportDecl", "ExportItem"),
     "pipeline": ("PipelineDecl", "PipelineUse"),
     "family": ("FamilyDecl",),
-    "window, buffer": ("WindowDecl", "BufferDecl", "ValueAt"),
+    "window, buffer": ("WindowDecl", "BufferDecl"),
     "state": ("StateDecl",),
     "stage": ("StageDecl", "StageUse"),
     "cadence": ("CadenceDecl", "CadenceUse"),
-    "read, write": ("AccessDecl", "Access"),
+    "read, write": ("AccessDecl",),
     "capture": ("CaptureDecl",),
     "loop": ("LoopDecl", "LoopUse", "StepsDecl", "UntilDecl", "ShapesDecl", "RunsDecl"),
     "embeds": ("EmbedsDecl",),
@@ -243,7 +243,6 @@ CONSTRUCTS = {
         "SegmentDecl",
         "CoversDecl",
         "SeatsDecl",
-        "SeamText",
     ),
 }
 """Keyword -> the classes of its syntax tree."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from frtspec.ir import decl
 from frtspec.ir import expr as ir
+from frtspec.ir import pipewords
 from frtspec.ir.ops import OPS
 from frtspec.ir.walk import defines, exprs, ops, refs, statements
 
@@ -35,6 +36,7 @@ def illegal(program: decl.Program) -> tuple[str, ...]:
         *program.impls.values(),
         *program.schemes.values(),
         *program.bindings.values(),
+        *program.pipelines.values(),
     ]
     return tuple(
         f"{type(item).__name__} {name}: {row.text}: {what}"
@@ -130,6 +132,44 @@ def _seats(item: decl.Binding, program: decl.Program) -> Iterator[str]:
             yield f"{seat.name} leaves a variant open"
 
 
+def _embedded(item: decl.Pipeline, program: decl.Program) -> Iterator[str]:
+    yield from (f"{name} v{v}" for name, v in item.embeds if (name, v) not in program.structures)
+
+
+def _flows(item: decl.Pipeline, _: decl.Program) -> Iterator[str]:
+    known = {value.name for value in (*item.flows, *item.states)}
+    for stage in item.stages:
+        yield from (f"{stage.name}: {v.name}" for v in stage.values if v.name not in known)
+    yield from (name for gate in item.gates for name in gate.on if name not in known)
+
+
+def _loops(item: decl.Pipeline, _: decl.Program) -> Iterator[str]:
+    stages = {stage.name for stage in item.stages}
+    for loop in item.loops:
+        if not loop.runs or not set(loop.runs) <= stages:
+            yield loop.name
+
+
+def _unheld(item: decl.Pipeline, _: decl.Program) -> Iterator[str]:
+    yield from (rule.name for rule in item.conform if rule.check not in pipewords.CHECKS)
+
+
+def _uses(item: decl.Binding, program: decl.Program) -> Iterator[str]:
+    seats = {seat.name for group in item.groups for seat in group.seats}
+    for use in item.pipelines:
+        pipeline = program.pipelines.get(use.pipeline)
+        if pipeline is None:
+            yield f"{use.pipeline}"
+            continue
+        bound = {stage.name for stage in use.stages}
+        needed = {stage.name for stage in pipeline.stages if not stage.optional}
+        if not needed <= bound <= {stage.name for stage in pipeline.stages}:
+            yield f"{pipeline.name} is not bound whole"
+        for segment in use.coverage.segments if use.coverage else ():
+            if segment.stage not in bound or not set(segment.seats) <= seats:
+                yield f"segment {segment.name} lies nowhere"
+
+
 def _undigested(item: Any, _: decl.Program) -> Iterator[str]:
     if len(item.origin.contract_digest) != 64:
         yield "no contract digest"
@@ -147,5 +187,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise(decl.Impl, "there is a ladder", _ladder),
     Promise(decl.Scheme, "every route ends in an impl", _routes),
     Promise(decl.Binding, "every seat is of a structure in the program", _seats),
+    Promise(decl.Binding, "its pipelines are in the program and bound whole", _uses),
+    Promise(decl.Pipeline, "what it embeds is in the program", _embedded),
+    Promise(decl.Pipeline, "every value is declared", _flows),
+    Promise(decl.Pipeline, "every loop runs stages", _loops),
+    Promise(decl.Pipeline, "every rule has a check", _unheld),
     Promise(object, "the contract is digested", _undigested),
 )

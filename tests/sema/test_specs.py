@@ -90,6 +90,15 @@ def test_digests_are_filled_in(catalog: Program) -> None:
         assert len(declaration.origin.contract_digest) == 64
 
 
+def test_a_pipeline_of_three_implementations_is_right() -> None:
+    hard = next(path for path in HARD if path.stem == "groot_n17_pipeline")
+    needed = [path for path in CATALOG if {"structures", "impls"} & set(path.parts)]
+    program, found = analysed([hard, *needed])
+    assert found == []
+    (use,) = program.bindings["groot_n17_pipeline"].pipelines
+    assert use.coverage is not None and len(use.coverage.segments) == 14
+
+
 def test_the_hardest_lack_generators_only() -> None:
-    _, found = analysed(HARD)
+    _, found = analysed([path for path in HARD if path.stem != "groot_n17_pipeline"])
     assert found and all(" FRT0700 unsupported: " in line for line in found), "\n".join(found)
