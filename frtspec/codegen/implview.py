@@ -421,6 +421,8 @@ class _Builder:
             named["entries"] = pyrepr(tuple(dict.fromkeys(entry for _, entry, _ in rung.call.arms)))
         if rung.envelope:
             named["envelope"] = self.names.rules(rung.envelope)
+        if rung.only:
+            named["only"] = pyrepr(dict(rung.only))
         return call("RungSpec", pyrepr(rung.kind), *(), **named).text
 
     def imports(self, methods: Sequence[Function], code: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frtspec.codegen import condsrc, dimsrc
@@ -99,7 +99,7 @@ class RungMethods:
             case _:
                 if rung.call is None:
                     raise Unsupported(f"`rung {rung.kind}` without a call", rung.span)
-                return self._kernel(rung.call, name)
+                return self._kernel(rung.call, dict(rung.only), name)
 
     def _arithmetic(self, flow: Emulation, name: str, doc: str) -> Function:
         lines = flow.lines()
@@ -217,9 +217,11 @@ class RungMethods:
 
     # ------------------------------------------------------------ kernels
 
-    def _kernel(self, kernel: KernelCall, name: str) -> Function:
+    def _kernel(self, kernel: KernelCall, only: Mapping[str, Sequence[str]], name: str) -> Function:
         sizes = self._sizes()
-        served = self.cut.served.axes.get(kernel.axis, ()) if kernel.axis else ()
+        served: Sequence[str] = ()
+        if kernel.axis is not None:
+            served = only.get(kernel.axis, self.cut.served.axes.get(kernel.axis, ()))
         arms = [arm for arm in kernel.arms if kernel.axis is None or arm[0] in served]
         calls = [
             (value, f"self.kernel.{entry}", [self._argument(arg, sizes) for arg in args])

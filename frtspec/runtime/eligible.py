@@ -249,6 +249,17 @@ def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
             )
 
 
+def check_rung(seat: Seat, rung: RungSpec) -> None:
+    """Raises Refusal ``rung.variant`` for a variant that the rung does not serve."""
+    for axis, allowed in rung.only.items():
+        if seat.variants[axis] not in allowed:
+            raise Refusal(
+                "rung.variant",
+                f"serves {axis} = {', '.join(allowed)}, and this seat has {seat.variants[axis]}",
+                fix="another rung serves this variant, or none",
+            )
+
+
 def check_needs(seat: Seat, impl: type[BoundImpl], dims: Mapping[str, int]) -> None:
     """Raises Refusal ``impl.dims`` where a size breaks a rule that the impl's form rests on."""
     for need in impl.SPEC.needs:

@@ -179,14 +179,14 @@ class _Trial:
 
     def run(self, dtype: torch.dtype | None) -> Result:
         facts = self.impl.SPEC
-        for axis, served in facts.only.items():
-            if self.case.variants[axis] not in served:
-                return self._result("not_applicable", f"{facts.name} serves {axis} {served} only")
         rung = self._rung()
         if rung is None:
             return self._result(
                 "not_applicable", f"{facts.name} has no rung {self.rung} to run here"
             )
+        for axis, served in (*facts.only.items(), *rung.only.items()):
+            if self.case.variants[axis] not in served:
+                return self._result("not_applicable", f"{facts.name} serves {axis} {served} only")
         rules = [*(need.rule for need in self.impl.SPEC.needs), *rung.envelope]
         broken = [rule.text for rule in rules if not self._holds(rule.check)]
         if broken:

@@ -297,7 +297,8 @@ class _Climb:
         return wanted
 
     def _admit(self, rung: RungSpec, band: Band, k: int) -> tuple[Form, str]:
-        """Envelope, kernel, probe. Raises Refusal with what the rung lacks."""
+        """Variants, envelope, kernel, probe. Raises Refusal with what the rung lacks."""
+        eligible.check_rung(self.seat, rung)
         band = self._inside(rung, band)
         kernel, origin = None, ""
         if rung.package is not None:

@@ -140,9 +140,8 @@ class StructureSpec:
 class RungSpec:
     """One way to execute an impl.
 
-    ``kind``: hub | local | torch | emulate. ``bind`` (on the impl instance) takes
-    the loaded kernel module and keeps the entries it needs; ``run`` names the
-    method that executes the rung.
+    ``kind``: hub | local | torch | emulate. ``run`` names the method that executes the
+    rung. ``only``: variants that it serves, where that is less than the impl does.
     """
 
     kind: str
@@ -151,6 +150,7 @@ class RungSpec:
     version: int | None = None
     entries: tuple[str, ...] = ()
     envelope: tuple[Constraint, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:

@@ -15,7 +15,7 @@ from frtspec.sema.bands import check_bands
 from frtspec.sema.common import named_once, one_of, only_one, origin, status, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.packs import Packs
-from frtspec.sema.rungs import Rungs
+from frtspec.sema.rungs import Rungs, served
 from frtspec.sema.scales import Scales
 from frtspec.sema.scope import Scope, Symbol, declare
 from frtspec.sema.sizes import Sizes
@@ -89,7 +89,7 @@ class _Builder:
             scales=scales,
             numerics=self.numerics(),
             admits=self.admits(),
-            only=self.only(),
+            only=served(self.context, structure, self.members(ast.OnlyDecl)),
             rungs=ladder,
             bands=bands,
             origin=origin(self.source, self.node.span),
@@ -122,7 +122,9 @@ class _Builder:
         """The least and the largest value of a param."""
         ends = [node.least, node.most]
         lo, hi = (end.value if isinstance(end, ast.Number) else None for end in ends)
-        unread = [e for e in ends if e is not None and not isinstance(e, ast.Number | ast.ErrorNode)]
+        unread = [
+            e for e in ends if e is not None and not isinstance(e, ast.Number | ast.ErrorNode)
+        ]
         if unread or (lo is not None and hi is not None and hi < lo):
             message = f"the limits of param `{node.name.id}` are no two numbers in order"
             span = unread[0].span if unread else node.name.span
@@ -202,32 +204,6 @@ class _Builder:
             name.span,
             help=f"handed in: {listing(self.target.handed_in)}",
         )
-
-    def only(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        axes = {v.name: v.values for v in self.target.structure.variants}
-        out: dict[str, tuple[str, ...]] = {}
-        for node in self.members(ast.OnlyDecl):
-            if node.axis.id not in axes:
-                self.context.unknown("variant", node.axis, axes)
-                continue
-            known = axes[node.axis.id]
-            for value in node.values:
-                if value.id not in known:
-                    self.context.unknown(f"value of variant {node.axis.id}", value, known)
-            values = tuple(dict.fromkeys(v.id for v in node.values if v.id in known))
-            named_once(self.context, f"value of variant {node.axis.id}", node.values)
-            if node.axis.id in out:
-                message = f"`only {node.axis.id}` is given twice"
-                self.context.error("FRT0208", message, node.axis.span)
-            if set(values) == set(known):
-                self.context.error(
-                    SERVES,
-                    f"`only {node.axis.id}` names every value: it restricts nothing",
-                    node.span,
-                    help=f"leave it out; without it {listing(known)} are all served",
-                )
-            out[node.axis.id] = values
-        return tuple(out.items())
 
     def unused(self, rungs: list[ir.Rung]) -> None:
         """Packs and scales that no rung uses; torch and emulate rungs use every one."""

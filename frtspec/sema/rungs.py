@@ -11,7 +11,7 @@ from frtspec.ir import decl as ir
 from frtspec.ir import words
 from frtspec.ir.ops import OPS, TORCH_LOWERINGS
 from frtspec.ir.walk import ops
-from frtspec.sema.common import one_of, only_one, version
+from frtspec.sema.common import named_once, one_of, only_one, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.exprs import complete_arms
 from frtspec.sema.scope import Scope
@@ -19,7 +19,7 @@ from frtspec.sema.sizes import Sizes, whole
 from frtspec.sema.target import Target
 from frtspec.syntax import ast
 
-RUNG, LOWER, BAND = "FRT0404", "FRT0405", "FRT0408"
+RUNG, LOWER, BAND, SERVES = "FRT0404", "FRT0405", "FRT0408", "FRT0409"
 CASTS = ("f32", "bf16", "fp16")
 
 
@@ -64,6 +64,7 @@ class Rungs:
         else:
             self.unpackaged(node, kind, calls, bool(lowers) or broken)
         rules = tuple(rule for e in envelopes for rule in self.sizes.rules(e.rules))
+        onlys = [m for m in node.members if isinstance(m, ast.OnlyDecl)]
         call = self.call(calls[0]) if calls else None
         lowered = [self.lower(m) for m in lowers]
         number = None if node.version is None else version(self.context, node.version)
@@ -75,6 +76,7 @@ class Rungs:
             call,
             tuple(pair for pair in lowered if pair is not None),
             node.span,
+            served(self.context, self.target.structure, onlys),
         )
 
     def bad(self, message: str, span: Span, help: str | None = None) -> None:
@@ -289,6 +291,35 @@ class Rungs:
             self.context.error(BAND, "this band is empty", node.range.span)
         rungs = self.ladder([r for r in node.rungs if isinstance(r, ast.RungDecl)])
         return ir.Band(node.dim.id, lo, hi, rungs, node.otherwise_host, node.span)
+
+
+def served(
+    context: Context, structure: ir.Structure, nodes: Sequence[ast.OnlyDecl]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The variants that ``only`` lines leave, of an impl or of one of its rungs."""
+    axes = {v.name: v.values for v in structure.variants}
+    out: dict[str, tuple[str, ...]] = {}
+    for node in nodes:
+        if node.axis.id not in axes:
+            context.unknown("variant", node.axis, axes)
+            continue
+        known = axes[node.axis.id]
+        for value in node.values:
+            if value.id not in known:
+                context.unknown(f"value of variant {node.axis.id}", value, known)
+        values = tuple(dict.fromkeys(v.id for v in node.values if v.id in known))
+        named_once(context, f"value of variant {node.axis.id}", node.values)
+        if node.axis.id in out:
+            context.error("FRT0208", f"`only {node.axis.id}` is given twice", node.axis.span)
+        if set(values) == set(known):
+            context.error(
+                SERVES,
+                f"`only {node.axis.id}` names every value: it restricts nothing",
+                node.span,
+                help=f"leave it out; without it {listing(known)} are all served",
+            )
+        out[node.axis.id] = values
+    return tuple(out.items())
 
 
 def plain_text(value: Decimal) -> str:

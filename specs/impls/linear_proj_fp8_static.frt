@@ -8,10 +8,10 @@ impl fp8_static for linear_proj version 1 {
   scale in_s   = static(x_in)
   numerics { acc f32, out bf16 }
   admits x_in { bf16, fp16, f32 }
-  only epilogue (none)
 
   rung hub "flashrt/flashrt-fp8-ffn" version 1 {
     envelope { 512 <= K <= 16384, 128 <= N <= 16384, K % 16 == 0, N % 16 == 0 }
+    only epilogue (none)
     call match bias {
       none => fp8_gemm_bf16(quantize(x_in, fp8_e4m3, in_s), weight, in_s, weight.scale),
       add => bf16_fp8_linear_bias_bf16(bf16(x_in), weight, bf16(b), in_s, weight.scale)

@@ -120,7 +120,8 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class Rung:
-    """``kind``: hub, local, torch, emulate. ``lower``: dataflow op -> torch op."""
+    """``kind``: hub, local, torch, emulate. ``lower``: dataflow op -> torch op. ``only``:
+    variants that this rung serves of those that the impl does."""
 
     kind: str
     package: str | None
@@ -129,6 +130,7 @@ class Rung:
     call: KernelCall | None
     lower: tuple[tuple[str, str], ...]
     span: Span
+    only: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True)

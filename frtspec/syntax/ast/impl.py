@@ -47,7 +47,7 @@ class AdmitsDecl:
 
 @dataclass(frozen=True, slots=True)
 class OnlyDecl:
-    """``only activation (silu, gelu)``: variants the impl serves."""
+    """``only activation (silu, gelu)``: variants the impl, or one of its rungs, serves."""
 
     axis: Name
     values: tuple[Name, ...]
@@ -87,7 +87,7 @@ class RungDecl:
     kind: Name
     package: String | None
     version: Number | None
-    members: tuple[EnvelopeDecl | CallDecl | LowerDecl | ErrorNode, ...]
+    members: tuple[EnvelopeDecl | CallDecl | LowerDecl | OnlyDecl | ErrorNode, ...]
     span: Span
 
 

@@ -27,7 +27,7 @@ class AdalnProducerBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="4d0c8c61f3f16f315dc955212bc57cb97d9b527221adebe0a9b30be46d2ec47a",
-        contract_digest="ba0797a0c3f5748735197ed10833d6004fcd1348ec3ff3e26701fa9e9ecabd60",
+        contract_digest="3d980b9eec4a037daa574052f772385d986c13285d25fdf7f0033a492960efc3",
         scales={},
         admits={"x": ("bf16", "fp16", "f32")},
         only={},

@@ -30,7 +30,7 @@ class AttentionCoreBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="ec5cfa4715139dcf3e6573fb160105e7290b9bc504d78fc9923ccc2867159f77",
-        contract_digest="db5682248139296b84383c58e5201fb21acac8e417ff379a57cdb56c7afcf014",
+        contract_digest="0f9bb1d466924e78a86b7370d76759dba880be94d45454c3c54bec06fb384b25",
         scales={},
         admits={"q_in": ("bf16", "fp16", "f32")},
         only={},

@@ -36,7 +36,7 @@ class DecoderFfnFp8Dynamic(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="65e264048fb9d9b4c013a2fc9510de29b33e3716cfef2bbd58a1c9de1abf8b0e",
-        contract_digest="e3e2c2b4981ade994df69f984b4651e2d6de23cc9c5ae36fe57be06981fa2b6e",
+        contract_digest="2e7293e29abba12991a1a4be474725327e5f07801f191e226cf376489085f7dc",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},

@@ -37,7 +37,7 @@ class DecoderFfnFp8Static(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="8d5c106fdb531be68443c1e3ae2a3d7b77c260b3189653882019e1c825818b22",
-        contract_digest="6d45071ced0eab0fa683c633a8a50ce84b0ce22d7ef5eaf0ab46f3f947f907b7",
+        contract_digest="bbb5c595afcd07bfa9d57fd4021d589a67efc54b83876cd24ba4420a6c6b0b2b",
         scales={
             "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
             "hid_s": ScaleSpec("act_after_mul", "fp8_e4m3", "tensor"),

@@ -40,7 +40,7 @@ class DecoderFfnNvfp4Awq(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="57fa9dc34d644529b2c900a2054678637e8327c4223fce663856329405226584",
-        contract_digest="9390fbfe2ebf06e0c49a59b1783b4cc82aa13a1609cea7eeab103b395d72f8e6",
+        contract_digest="f9d0ff751d8281dca743e2f9d24296da51bd4fe8bf083c6892221a7bbab3fffe",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("act_after_mul", "balance", "channel"),

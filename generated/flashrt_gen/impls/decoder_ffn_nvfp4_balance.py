@@ -41,7 +41,7 @@ class DecoderFfnNvfp4Balance(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="fb9a0966414b5ac12455e2d290276206a57838ae5b8416245794e5234928eb92",
-        contract_digest="d7bd84e7968cf38a4aed39fa9e0ab19d67de4664199625af512d2cfc8bd86297",
+        contract_digest="9bf6cbfffe849d5fc7e02e430050f8eaa86f1a2dd284e36384d99816bbd58184",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("act_after_mul", "balance", "channel"),

@@ -37,7 +37,7 @@ class DecoderFfnW4a16Int4(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="e114e5a51db622eaca72930fec4c9f41c4b3805fc72625cc9a345389d36d8d3d",
-        contract_digest="d4a9fe85b292f637547e02045d35efc0e7556c213a7750b1011c5fd542acadb1",
+        contract_digest="11f076542ed247b539338831d5ddae7b04f53fa25650fdb993408e0485e3c8ca",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},

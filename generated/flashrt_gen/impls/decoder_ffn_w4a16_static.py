@@ -37,7 +37,7 @@ class DecoderFfnW4a16Static(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="7a0d3975665bde1c26dc2a48fd3ba27fe03c408b5adcb41ed757c9feeacfec96",
-        contract_digest="251754ad6fe039c021768b66845272f45829d1cec7e9d8a84fc99b05d7fcac99",
+        contract_digest="3b0fdd2ce1f379a77d9d8d88394a6088470f57a2328b45e17dd15d46be64d100",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},

@@ -34,7 +34,7 @@ class DecoderFfnW8a16Static(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="0fea5287e4ecdeb6c02af8680cfa92d98754b8fe469cd9cb4b1f93a2a98f28c0",
-        contract_digest="4e38364544b097e9cc590c3ec1c8a341d52b476423610e622ec87e2f66f022d9",
+        contract_digest="b3b892eccedd24d30d01955e6170819360fef157d59b415a04494cc434e55cc8",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},

@@ -29,7 +29,7 @@ class GatedDeltaCoreBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="b4c93c08f3abd0ae4e836df6ab148eb1cc322c23ba6bb25c002e8105ccb766e7",
-        contract_digest="e4ac786c2e94efe7d8b0f0872b7d4b41348f8eb2b661f707ecd00a0b794d0bd4",
+        contract_digest="ed6a939d0fc5b1d55ab212059ff0df8a34225d6c69e59eb56a1caf54909ac16b",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},

@@ -34,7 +34,7 @@ class LinearProjFp8Dynamic(BoundImpl):
         seam=None,
         version=1,
         source_digest="824b45644e647cdf083ef6ff7bcc860d3e50314aa604b241099cf72f45d2e809",
-        contract_digest="a825f3a6cfebe3e0a74c5ae69d9ce2ea8ad4a13694fdba5428472d185073cdaf",
+        contract_digest="78d63ed9d4216c9abcc8c7e945e455e102ad5d4763371d557e2fd8bcd0104f44",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as nnf
 
 from frtspec.dims import between, dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, ScaleSpec, check_abi, numerics
@@ -31,11 +32,11 @@ class LinearProjFp8Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="c8557c7feea00a641449e0f518c78786c86f13d78c5b32f4b6e60f825f5134f3",
-        contract_digest="b924e644b17c726326a241c0b4add77935029c8d1aebef386b2940c55bee3efe",
+        source_digest="8b7827de2da5ad718dac2afb956ab64a9dbfe6b47f2b86f0b7e06c0eae14544e",
+        contract_digest="c35e53d93473d09f9eadca5f2b2d2cf211c4c835ca2d11ddd576bc7a4ebc5345",
         scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},
-        only={"epilogue": ("none",)},
+        only={},
         rungs=(
             RungSpec(
                 "hub",
@@ -49,6 +50,7 @@ class LinearProjFp8Static(BoundImpl):
                     divides(16, K),
                     divides(16, N),
                 ),
+                only={"epilogue": ("none",)},
             ),
             RungSpec("torch", run="run_torch", envelope=(divides(16, K), divides(16, N))),
             RungSpec("emulate", run="run_emulate"),
@@ -61,18 +63,21 @@ class LinearProjFp8Static(BoundImpl):
     b: Tensor  # [N], or None where it is absent
     in_s: Tensor  # float32, of x_in
 
-    def __init__(self, *, w: Tensor, b: Tensor | None = None, in_s: Tensor, bias: str) -> None:
+    def __init__(
+        self, *, w: Tensor, b: Tensor | None = None, in_s: Tensor, bias: str, epilogue: str
+    ) -> None:
         """Pack once. Weights are in_out, scales are float32."""
         super().__init__()
         if bias == "add" and b is None:
             raise ValueError("b is needed where bias is add")
         self.bias = bias
+        self.epilogue = epilogue
         self.pack("weight", numerics.quantize_fp8(w.T, per="tensor"))
         self.pack("b", b)
         self.keep_scale("in_s", in_s)
 
-    def run_hub(self, x: Tensor) -> Tensor:
-        """One kernel call: x [M, K] -> y [M, N]."""
+    def run_hub(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """One kernel call: x [M, K], residual [M, N] -> y [M, N]."""
         out: Tensor
         match self.bias:
             case "none":
@@ -85,21 +90,33 @@ class LinearProjFp8Static(BoundImpl):
                 )
         return out
 
-    def run_torch(self, x: Tensor) -> Tensor:
-        """Library ops of torch: x [M, K] -> y [M, N]."""
+    def run_torch(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """Library ops of torch: x [M, K], residual [M, N] -> y [M, N]."""
         x_in_q = numerics.to_fp8(x, self.in_s)
         a = numerics.scaled_mm(
             x_in_q, self.weight, self.in_s, self.weight_scale, out_dtype=torch.float32
         )
         if self.bias == "add":
             a = a + self.b.float()
+        if self.epilogue == "gelu":
+            a = nnf.gelu(a, approximate="tanh")
+        if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
+            a = a + residual.float()
         return a.bfloat16()
 
-    def run_emulate(self, x: Tensor) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x [M, K] -> y [M, N]."""
+    def run_emulate(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] -> y [M, N]."""
         x_in_q = numerics.fp8_round_trip(x, self.in_s)
         w = numerics.dequantize(self.weight, self.weight_scale)
         a = x_in_q @ w.T
         if self.bias == "add":
             a = a + self.b.float()
+        if self.epilogue == "gelu":
+            a = nnf.gelu(a, approximate="tanh")
+        if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
+            a = a + residual.float()
         return a.bfloat16()

@@ -34,7 +34,7 @@ class LinearProjInt8Dynamic(BoundImpl):
         seam=None,
         version=1,
         source_digest="8d9971f296d3c656faf1e2ad8438c45ad2821b8ec4e70c926c48992c9d2faeab",
-        contract_digest="3d4f9b44d065878c64ba40ee00a843e9a59937df31b948ad4733732de2792a95",
+        contract_digest="1fd8ff846daf17f40e7e6769af53a3d9fd3b9c117859c5c9fd631dfe4e28ae3c",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -34,7 +34,7 @@ class LinearProjNvfp4Balance(BoundImpl):
         seam=None,
         version=1,
         source_digest="997a54b69faf6144f31339e02d742760c369576b3cdb324fd7c5d03f29a631af",
-        contract_digest="7944c1b3b0fcac404e113f2820ce32a3ccb36de9b66c23bdb9933d8dbaf1a669",
+        contract_digest="c57f6b3f013dc5ab177d8c060bb311ceffd7ddfd4eec9f602b8174205207ee4b",
         scales={"in_b": ScaleSpec("x_in", "balance", "channel")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -32,7 +32,7 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         seam=None,
         version=1,
         source_digest="b21f91263e84f3001e4fd2ffcf8c54c43d19521a74124a0feac2422f84e16a23",
-        contract_digest="dc6072943cab8ae50f8c30c56c4927b019251d37545b5268b663578db6d8f890",
+        contract_digest="160c0ced2c72fdcbd4e29456d11101392e59f33be4cb89d30c1f698fb6fdb632",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

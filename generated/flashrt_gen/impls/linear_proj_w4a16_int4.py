@@ -34,7 +34,7 @@ class LinearProjW4a16Int4(BoundImpl):
         seam=None,
         version=1,
         source_digest="2bfe2be98dc8b499bb0d97ca5ccade75c066fd3f3e4cdbacb300369ab92206f7",
-        contract_digest="a5f63ca4bd51be5675b1e3507657f2b672b0e217a3b2dac68aa1dd049a8abf68",
+        contract_digest="70949145e507733c1652659cb5ca6476ae78aa651a6e976f92ebc4d52e107198",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -34,7 +34,7 @@ class LinearProjW4a16Static(BoundImpl):
         seam=None,
         version=1,
         source_digest="c5f97d20818a136ca75ecef7ca670a3a39ff6023f5569748bf702372217bc526",
-        contract_digest="ba04db5a721cbf294aa0030f3cdc09164b34dd52ec6afa485bfad0c15d35b631",
+        contract_digest="fcae9f4102b9b0cdf608786cbef0a84bcf860d4ee56689cd58c4bad676f78bd9",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -31,7 +31,7 @@ class LinearProjW8a16Static(BoundImpl):
         seam=None,
         version=1,
         source_digest="da93816f735e277f3769e84bfcaf0a16b5e57627d0c79606d06ab096a84c0a11",
-        contract_digest="14398fb663ab22b3b58bf515cc88f6869391ba1681a2fdcf4d672add4fbf78ad",
+        contract_digest="e9362ba105be7a08214868aeba628e8469238f48cd6c5f41bf06b724ed3ec9c8",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

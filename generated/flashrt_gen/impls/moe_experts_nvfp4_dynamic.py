@@ -38,7 +38,7 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
         seam="experts",
         version=1,
         source_digest="1cc830ab2c27d8b74ce1bd7e728816eec472c7800f455a7c89e332a400c0a0fd",
-        contract_digest="e45fdbbae7164cffd506d5867100736385ac9790f7f790460d83ad8bf84dbcc2",
+        contract_digest="c8c2c20200925063bb246cf158b1b1a31385cbf301625b4d255bad1c34eb3a18",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -37,7 +37,7 @@ class MoeExpertsW4a16Static(BoundImpl):
         seam="experts",
         version=1,
         source_digest="258af00a55d11fe12cc73f0ba3b2515f43f6061df6b64ac7a454397932d55a79",
-        contract_digest="462bb468f66564375b36af0e923fb4ca4280d2da46bc0036c5ce73edcfbd5000",
+        contract_digest="6f0d1759735684bc021420f1a81811effd958b1f9357befe5d1702e78094e1cd",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

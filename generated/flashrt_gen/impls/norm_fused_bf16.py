@@ -29,7 +29,7 @@ class NormFusedBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="8566b0dcdcfe6bc9d2aea02f2f25315440938e21cbb987455c45dcdc142ae9c5",
-        contract_digest="1bd0effefde4b5a2de2fa600993620e2f43c0b9fbff7303a49d7c8616995889c",
+        contract_digest="c3210f7dad99e65cded541284c28be8077dd321cdf1f732ebe56e96c75eae2e2",
         scales={},
         admits={"x_in": ("f32",)},
         only={},

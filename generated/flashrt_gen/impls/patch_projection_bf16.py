@@ -28,7 +28,7 @@ class PatchProjectionBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="3e55aabf84c18ef5e3d611e7cd8cc83292326717411abadeb6c7bd449b372494",
-        contract_digest="8bc2cfc2795e9be537b60d34ff83d016c51c80fece496fa25454b753d4dd81ef",
+        contract_digest="5bdb0a9668c7c5407f18be01ea1577b7502bed5ef541739e50d755722a9e80ed",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -27,7 +27,7 @@ class QkNormRopeBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="38a2633fd9187c49be3dcfa4eb22240fdd98b043b3a4c8eabdf938a5cf50790c",
-        contract_digest="e47eb764f74bd11b6a4c6f3a1224b436213b45d00d5e9d91c41a6d090a2d2874",
+        contract_digest="a2d0e0d54527570b1df75d44c154734738bc803dc6b1da6d309f7042e14312dd",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},

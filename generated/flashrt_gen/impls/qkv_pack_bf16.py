@@ -30,7 +30,7 @@ class QkvPackBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="7fe3979584633ccf00544366d7d6796b30d8c171e2c112067674198550275dbc",
-        contract_digest="167af36e4112b4fcb8fdbadb4a341bfaf95cf7996630c67ab5b3e7ade104199a",
+        contract_digest="5dc5bb63cab450f0613bcbb3b082c2ea09b588c05271088d4c6520eb00711363",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

@@ -35,7 +35,7 @@ class QkvPackFp8Dynamic(BoundImpl):
         seam=None,
         version=1,
         source_digest="f77fdfa33a2f47ccb46c17a6f3f29bf886e1af9634f904e9a6b62205d241b987",
-        contract_digest="8d3c57a9f61e71cb1022f895fb4f91048f0d3b24ee4a39bf0c4122a078ff7869",
+        contract_digest="1bd16bae7a15957a29a969bc87125c05cd1a05cbf6a8d02a944d328ee42d794b",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

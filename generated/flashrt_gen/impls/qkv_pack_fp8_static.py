@@ -34,7 +34,7 @@ class QkvPackFp8Static(BoundImpl):
         seam=None,
         version=1,
         source_digest="b228394d6c78866717c3411fec70ad0a2eea233248e46eb42b525cd1a0a9f3af",
-        contract_digest="9c77d6b79b11fc7ec6c8b255660a32e6fb3acc47dc656d2971d151141e2dcaaf",
+        contract_digest="55cc39261ee740c93efaeeec5ff10389b755c8e8462b07928b9ce67eb2930eaa",
         scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

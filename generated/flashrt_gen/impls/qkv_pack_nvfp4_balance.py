@@ -36,7 +36,7 @@ class QkvPackNvfp4Balance(BoundImpl):
         seam=None,
         version=1,
         source_digest="0df21757a5b067750bd58c1c651957f8e4aa101972b71e8dba6862b5c7d20801",
-        contract_digest="285261d17ff077a58bad8962c6c7bf8e69ca4f359ec4aad34719443f1cdb5d31",
+        contract_digest="bbe3e7da0f7b8944d19b107bcd21a72f706a86c3ed3555ccc74fe6558679d6a2",
         scales={"in_b": ScaleSpec("x_in", "balance", "channel")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},

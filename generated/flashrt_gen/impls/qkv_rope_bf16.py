@@ -27,7 +27,7 @@ class QkvRopeBf16(BoundImpl):
         seam=None,
         version=1,
         source_digest="d71387b20fb145bdfc139f2d2871fc3065fb49a7527149a4dfc46704dd21a6ff",
-        contract_digest="c1d3f6be77b972b975ce073e97ac1180876f1ae7f590d8122e78a005d242df7b",
+        contract_digest="cd39cf0b277fb27c77f81d71bb11f6409244fc27f3acf6c3a93109848500033e",
         scales={},
         admits={"packed": ("bf16", "fp16", "f32")},
         only={},

@@ -36,7 +36,7 @@ class VisionFfnV2Fp8Static(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="4181e367267b03784eb550f359b9031250383c96312f7cbb9df55f0b8796990b",
-        contract_digest="db413e441378cee3793cf81963d380b6f834595171a0b1b3e230c56b1c80362e",
+        contract_digest="da7044c626b4b575a74a8a25a987ef16310abd264fe8af2b73d7527b365c3e17",
         scales={
             "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
             "hid_s": ScaleSpec("hidden_after_act", "fp8_e4m3", "tensor"),

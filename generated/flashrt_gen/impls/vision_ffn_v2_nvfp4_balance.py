@@ -37,7 +37,7 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="ea22192e4324b1a8721bff9e6c6c21f6705a32c9479332801148a8ca65b1f569",
-        contract_digest="f24c94bdf57bcefb1fb42a5d2f78673e28840ee1b1d346dfe4cfe53d57a388e2",
+        contract_digest="0cfcbf6b6f3a2a5289ac6fd332f706922500aab20969a52d6daf765f48892398",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("hidden_after_act", "balance", "channel"),

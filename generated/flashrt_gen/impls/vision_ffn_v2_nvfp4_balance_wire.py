@@ -36,7 +36,7 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="e29c87c1af90d226ada4bcc2bee227116089f98e3a3b72634a97e929735ca2f0",
-        contract_digest="480c6198164a1f03595e887f2f09cf759f6d86b2c871ad6338a0de88f48f6e6b",
+        contract_digest="8a6ef199d797bc89c3939a877e070c0a447050e9f3fd26517f7300929a1358fe",
         scales={"in_b": ScaleSpec("x_after_norm", "balance", "channel")},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},

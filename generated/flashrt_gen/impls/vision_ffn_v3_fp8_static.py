@@ -36,7 +36,7 @@ class VisionFfnV3Fp8Static(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="0a5bb4bf5d7a01dda0028f494405131bd9dc4597d6ded975cad919d399745f7d",
-        contract_digest="3a9c7ef05e7978a4fb846e8c574d04232102e1775b39484b591ec28e24e01f6f",
+        contract_digest="4558684f77cdc85a9fd4d32de68eb2b3ea57a098876c5c9cefa82890b02528b7",
         scales={
             "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
             "hid_s": ScaleSpec("hidden_after_act", "fp8_e4m3", "tensor"),

@@ -37,7 +37,7 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="42e856c17484c15920bf6461d5dc003770317587f0517162c056d60371b0614f",
-        contract_digest="83c6d59862ad826af4460220ca58d847d0ce23412fc11274cf72574b7177ae6a",
+        contract_digest="6825de89e04808bfd38b058f81a7f81f36aaf8f312186d26d1a9b05ee6acaefd",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("hidden_after_act", "balance", "channel"),

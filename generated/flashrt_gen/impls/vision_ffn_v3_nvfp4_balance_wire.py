@@ -36,7 +36,7 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
         seam="mlp",
         version=1,
         source_digest="4029842cccb20016aab09121456244b79f6abc62eb18618989580870c156be43",
-        contract_digest="52429e2fa9ac1dccdccd87d2fad3f0d2a1ce60c83d3a1b6bd02a3b1f89ce8c3e",
+        contract_digest="dae0d6cc191c8eeadb8b48ed1776b7b3209af2964e210dfd6b0cad96c59f5c78",
         scales={"in_b": ScaleSpec("x_after_norm", "balance", "channel")},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
