@@ -22,6 +22,7 @@ from frtspec.runtime import (
     facts,
     gates,
     ladder,
+    links,
     measure,
     metrics,
     observe,
@@ -78,6 +79,7 @@ class Session:
         self.unions: list[UnitRecord] = []
         self.records = [SeatRecord(seat) for seat in binding.seats(model)]
         self.references: dict[str, SeatReference] = {}
+        self.links: tuple[links.Proof, ...] = ()
 
     @staticmethod
     def open(
@@ -191,15 +193,19 @@ class Session:
         bands = {name: bands_of(r.impl.SPEC) for name, r in routes.items() if r.impl is not None}
         capture = self._capture(seats) if judge else None
         apart = self.held_out if judge else None
-        self.calibrated = observe.observe(
-            self.model,
-            seats,
-            requests,
-            self._stream(record=judge and apart is None),
-            bands=bands,
-            percentile=self.options.percentile,
-            capture=None if apart else capture,
-        )
+        every = [record.seat for record in self.records]
+        joined = self.binding.links(self.model)
+        with links.watching(self.model, every, joined) as shown:
+            self.calibrated = observe.observe(
+                self.model,
+                seats,
+                requests,
+                self._stream(record=judge and apart is None),
+                bands=bands,
+                percentile=self.options.percentile,
+                capture=None if apart else capture,
+            )
+            self.links = shown()
         self._settle(self.calibrated, records, "calibration")
         self._decide(self.calibrated)
         for record in self.open_records():
@@ -234,7 +240,10 @@ class Session:
             self.options.percentile,
             judged,
             held_out=bool(apart),
-            diagnostics=tuple(f"{n.seat} {n.point}: {n.text}" for n in self.calibrated.notes),
+            diagnostics=(
+                *(f"{n.seat} {n.point}: {n.text}" for n in self.calibrated.notes),
+                *(proof.text for proof in self.links),
+            ),
         )
 
     def _stream(self, *, record: bool) -> Iterator[Thunk]:

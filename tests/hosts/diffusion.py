@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import diffusers
 import torch
+
+if __name__ == "__main__":  # diffusers 0.35 and 0.36 fail to import beside a newer torchao
+    sys.modules["torchao"] = None  # type: ignore[assignment]
+
+import diffusers
 from torch import Tensor, nn
 
 from frtspec.runtime.spec import HostBinding
@@ -189,3 +195,19 @@ FLUX = Diffusion(
 )
 
 DIFFUSION = (WAN, COSMOS, FLUX)
+
+
+def main(name: str) -> None:
+    """Prints what verify says of one family's binding, with the diffusers found, as JSON."""
+    from frtspec.live.verify import verify
+
+    (family,) = (family for family in DIFFUSION if family.name == name)
+    model = family.model()
+    found = verify(
+        family.binding(), model, lambda sample: model(**sample), observations=family.samples()
+    )
+    print(json.dumps(found.to_json() | {"diffusers": diffusers.__version__}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
