@@ -32,7 +32,6 @@ class Family:
 
     seats      how many of each name
     bound      names that the scheme fp8_static binds; it may bind more
-    boundary   the gate that judges a decoder_ffn here
     """
 
     name: str
@@ -40,7 +39,6 @@ class Family:
     sample: Callable[[torch.Generator], dict[str, Tensor]]
     seats: dict[str, int]
     bound: frozenset[str] = frozenset({"ffn", "qkv", "o"})
-    boundary: str = "boundary"
 
     def model(self, dtype: torch.dtype = torch.float32) -> nn.Module:
         """A new model with the same weights at every call."""
@@ -88,7 +86,7 @@ def _images(generator: torch.Generator) -> dict[str, Tensor]:
 
 def _decoder(kind: str, config_of: str | None = None, **more: Any) -> Callable[[], nn.Module]:
     def build() -> nn.Module:
-        config = getattr(transformers, f"{config_of or kind}Config")(**_DECODER, **more)
+        config = getattr(transformers, f"{config_of or kind}Config")(**(_DECODER | more))
         model: nn.Module = getattr(transformers, f"{kind}ForCausalLM")(config)
         return model
 
@@ -192,7 +190,6 @@ GEMMA3 = Family(
     ),
     _tokens,
     {**_DENSE, **dict.fromkeys(("rope", "attention_norm", "ffn_out_norm"), LAYERS)},
-    boundary="seam",
 )
 QWEN3_5 = Family(
     "qwen3_5",
