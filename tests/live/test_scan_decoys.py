@@ -434,3 +434,31 @@ def test_a_multihead_attention_uses_its_projection_functionally() -> None:
 
     found = scanned(Attention())
     assert found.reasons()["inner.mha.out_proj"] == "functional"
+
+
+# ---------------------------------------------------------------- what can't be written
+
+
+@RUN
+def test_parts_of_a_region_whose_paths_cant_be_written_are_seated_alone(run: bool) -> None:
+    found = scanned(nn.Sequential(nn.Linear(D, F), nn.GELU(), nn.Linear(F, D)), run=run)
+    assert found.reasons()["inner"] == "no_path"
+    assert seats(found)["inner.0"] == seats(found)["inner.2"] == "linear_proj"
+
+
+@RUN
+def test_a_module_that_is_called_like_a_number_is_left_out(run: bool) -> None:
+    model = nn.Sequential(nn.LayerNorm(D), Gated(nn.SiLU())).eval()
+    x = torch.randn(2, D)
+    found = scan(model, (lambda: model(x)) if run else None)
+    assert found.seats == ()
+    assert {found.reasons()["0"], found.reasons()["1"]} == {"no_path"}
+    assert "binding sequential" in found.binding
+
+
+def test_a_block_that_is_the_whole_model_has_no_boundary_to_name() -> None:
+    host = Host(Plain(nn.GELU())).eval()
+    x = torch.randn(2, 3, D)
+    found = scan(host, lambda: host(x))
+    (seat,) = [seat for seat in found.seats if seat.target == "vision_ffn.mlp"]
+    assert seat.boundary is not None and "the model itself" in str(seat.boundary.none)

@@ -12,7 +12,7 @@ from torch import nn
 
 from frtspec.live.scan import match
 from frtspec.live.scan.coverage import coverage
-from frtspec.live.scan.draft import draft
+from frtspec.live.scan.draft import draft, unwritable
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.leftover import left_out
 from frtspec.live.scan.prove import Proven, Unproven, made_like, prove
@@ -50,11 +50,13 @@ def scan(
     structures = structures_of(package)
     run = _Scan(Tree(model), structures)
     run.modules()
+    run.writable()
     if forward is not None:
         run.seen = watch(run.tree, forward, lookups(run.tree, run.routes()))
     run.siblings()
     run.leaves()
     run.check_run()
+    run.writable()
     run.settle(forward)
     seats = run.in_order()
     text, families = draft(run.tree, seats, name)
@@ -259,6 +261,16 @@ class _Scan:
                     self.rejected[path] = trouble
         self.seats = kept
 
+    def writable(self) -> None:
+        """Drops seats of which a path can't be written; their parts may still be seats."""
+        for seat in list(self.seats):
+            path = unwritable(seat)
+            if path is not None:
+                self.seats.remove(seat)
+                what = f"`{path}` is no path of the language: one starts with a letter"
+                for module in seat.modules():
+                    self.rejected[module] = Trouble("no_path", what)
+
     def settle(self, forward: Callable[[], Any] | None) -> None:
         """Of the ways each seat could be written, the first that the host agrees with: a
         boundary around a seam before none. Without a run, the first."""
@@ -301,7 +313,7 @@ class _Scan:
         reason = (
             "its input is not the output of a norm around it"
             if not before
-            else "the module around it is never called"
+            else "no module around it is called, but for the model itself"
             if not enclosing
             else "the norm before it is none that the structure has"
         )
@@ -360,10 +372,10 @@ def _in_run(seat: FoundSeat, tree: Tree, seen: Watched) -> Trouble | None:
 
 
 def _enclosing(path: str) -> Iterator[str]:
+    """The modules around a module, innermost first; the model itself has no path."""
     while "." in path:
         path = path.rpartition(".")[0]
         yield path
-    yield ""
 
 
 def _told(right: Sequence[FoundSeat], first: FoundSeat) -> FoundSeat:

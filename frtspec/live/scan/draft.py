@@ -14,7 +14,7 @@ from frtspec.live.scan.config import Configs, Expression
 from frtspec.live.scan.families import Block, Family, blocks, families, templated
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.tree import Tree
-from frtspec.runtime.spec import OutputOf, Place, RoutedInput, RoutedOutput, Weight
+from frtspec.runtime.spec import InputOf, OutputOf, Place, RoutedInput, RoutedOutput, Weight
 from frtspec.syntax.fmt import format_source
 from frtspec.syntax.grammar import RESERVED
 
@@ -33,7 +33,27 @@ def draft(
     writer = _Writer(tree, configs, list(blocks(found, configs, layers)))
     text = writer.text(name or _snake(type(tree.model).__name__))
     result = format_source(SourceFile.from_text("draft.frt", text))
-    return result.text or text, tuple(writer.named)
+    if result.text is None:
+        raise AssertionError(f"a draft that can't be read: {result.diagnostics[0]}\n{text}")
+    return result.text, tuple(writer.named)
+
+
+_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
+
+
+def unwritable(seat: FoundSeat) -> str | None:
+    """A path of the seat that a binding has no way to write: one that starts with a number,
+    or has other signs than letters, digits and underscores."""
+    weights = [
+        w for held in seat.slots.values() for w in (held if isinstance(held, tuple) else (held,))
+    ]
+    inner = [w.path for w in weights] + [path for e in seat.expects for path in e.of]
+    inner += [p.path for p in seat.points.values() if isinstance(p, InputOf | OutputOf)]
+    paths = [
+        seat.path,
+        *(_relative(path, seat.path) for path in inner if path and path != seat.path),
+    ]
+    return next((path for path in paths if not _PATH.fullmatch(path)), None)
 
 
 @dataclass
@@ -226,7 +246,7 @@ def host_line(model: nn.Module) -> str:
     distributions: Mapping[str, Sequence[str]] = importlib.metadata.packages_distributions()
     names = distributions.get(top, ())
     if not names:
-        return f"host {_word(top)} class {kind.__name__}"
+        return f"host {_word(top.removeprefix('frtspec_factory_'))} class {kind.__name__}"
     version = importlib.metadata.version(names[0])
     minor = ".".join(version.split(".")[:2])
     return f'host {_word(names[0])} "=={minor}.*" class {kind.__name__}'

@@ -225,7 +225,8 @@ class Twin:
             value = parts[names.index(wanted)]
         if weight.view == "flat":
             value = value.flatten(1)
-        return value.mT if weight.layout == "out_in" else value
+        turned: Tensor = value.mT if weight.layout == "out_in" else value
+        return turned
 
 
 def _random(shape: torch.Size, generator: torch.Generator) -> Tensor:

@@ -11,6 +11,7 @@ REASONS = {
     "hooked": "it carries hooks, which a seat would skip",
     "meta": "its weights are on the meta device",
     "no_pattern": "no structure has a pattern for it",
+    "no_path": "a binding has no way to write its path",
     "offloaded": "its weights are offloaded",
     "opaque": "it can't be copied, and so not be tried",
     "parametrized": "its weight is computed at every call",
