@@ -167,8 +167,21 @@ def test_views() -> None:
     assert torch.equal(expert, model.experts.stack.detach()[2].T)
     assert torch.equal(view(None, None, "zeros"), torch.zeros(32, 32))
     assert torch.equal(view(None, None, "ones"), torch.ones(32, 32))
-    found = refused(view, "packed.weight", "out_in", "folded")
-    assert found.code == "host.view"
+    assert torch.equal(view("packed.weight", "out_in", "part", 1, 3), up[2:4].T)
+    assert torch.equal(view("packed.bias", None, "part", 0, 2), model.packed.bias.detach()[:3])
+    stack = model.experts.stack.detach()
+    assert torch.equal(view("experts.stack", "out_in", "flat"), stack.flatten(1).T)
+    assert torch.equal(view("experts.stack", "out_in", "param"), stack.mT)  # each of its matrices
+    model.experts.row = nn.Parameter(torch.randn(1, 2, 4))
+    assert torch.equal(view("experts.row", "in_out", "squeeze"), model.experts.row.detach()[0])
+    for path, kind, *args in (
+        ("packed.weight", "folded"),
+        ("packed.weight", "squeeze"),
+        ("packed.weight", "part", 0, 4),
+        ("experts.stack", "expert", 7),
+    ):
+        found = refused(view, path, "out_in", kind, *args)
+        assert found.code == "host.view" and path in found.what
 
 
 def test_a_wrong_layout_is_a_wrong_shape() -> None:
