@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from frtspec.ir import decl
+from frtspec.ir import decl, pipewords
 from frtspec.ir import expr as ir
-from frtspec.ir import pipewords
 from frtspec.ir.ops import OPS
 from frtspec.ir.walk import defines, exprs, ops, refs, statements
 

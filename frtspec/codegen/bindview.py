@@ -164,7 +164,7 @@ def _dims(binding: Binding) -> list[str]:
 
 
 def _summary(binding: Binding) -> list[str]:
-    """One aligned row per seat: name, what sits there, where."""
+    """One aligned row per seat (name, what sits there, where), then one per pipeline."""
     rows = []
     for group in binding.groups:
         for seat in group.seats:
@@ -172,7 +172,11 @@ def _summary(binding: Binding) -> list[str]:
             where = f"{seat.path.text}   ({members})" if members else seat.path.text
             rows.append((seat.name, target(seat), where))
     widths = [max((len(row[k]) for row in rows), default=0) for k in (0, 1)]
-    return [f"{name:<{widths[0]}}   {what:<{widths[1]}}   {where}" for name, what, where in rows]
+    lines = [f"{name:<{widths[0]}}   {what:<{widths[1]}}   {where}" for name, what, where in rows]
+    for use in binding.pipelines:
+        stages = ", ".join(stage.name for stage in use.stages)
+        lines.append(f"{use.pipeline[0]} v{use.pipeline[1]}: {stages} (its own module)")
+    return lines
 
 
 def _module_text(view: WeightView) -> str:

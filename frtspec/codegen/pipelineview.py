@@ -32,7 +32,7 @@ class PipelineView:
     parity: str | None
     net_win: str | None
     bounds: bool
-    stage_names: str
+    stage_names: tuple[str, ...]
     first_stage: str
     open_loops: str
     imported: str | None
@@ -70,7 +70,7 @@ def pipeline_view(pipeline: Pipeline) -> PipelineView:
         parity=_parity(parity) if parity else None,
         net_win=_net_win(net_win) if net_win else None,
         bounds=parity is not None,
-        stage_names=", ".join(stage.name for stage in pipeline.stages),
+        stage_names=tuple(wrapped(", ".join(s.name for s in pipeline.stages), width=72)),
         first_stage=pipeline.stages[0].name,
         open_loops=", ".join(open_loops),
         imported=pipeline.status.reason if pipeline.status.name == "imported" else None,

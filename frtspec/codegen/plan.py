@@ -85,7 +85,7 @@ class _Planner:
             self._impl(impl)
         for scheme in schemes:
             self._scheme(scheme)
-        if schemes or self.program.auto is not None and bindings:
+        if schemes or bindings:
             self._schemes(schemes)
         for binding in bindings:
             self._binding(binding)

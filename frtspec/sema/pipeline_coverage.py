@@ -67,6 +67,9 @@ class Coverages:
         only_one(self.context, seats, "seats")
         made_of = self.covers(covers[0], kind) if covers else ()
         seated = self.seated(seats[0], made_of, bool(covers)) if seats else ()
+        if not covers:
+            of_seats = [s for name in seated for s in self.seats.get(name, ())]
+            made_of = tuple(dict.fromkeys(of_seats))
         if kind is not None and not self.context.dropped:
             self.content(node, kind, bool(seams), covers, seats)
         return ir.Segment(

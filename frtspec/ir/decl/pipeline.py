@@ -229,7 +229,8 @@ class BoundCadence:
 @dataclass(frozen=True)
 class Segment:
     """A piece of a model's hot path. ``kind``: structure, state_region, host_stage or
-    control. ``covers``: structures; ``seats``: seats of the binding. ``hot``: on the path."""
+    control. ``covers``: structures, those of its seats where it names none; ``seats``: seats
+    of the binding. ``hot``: on the path."""
 
     name: str
     kind: str

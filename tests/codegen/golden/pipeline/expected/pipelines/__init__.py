@@ -1,0 +1,1 @@
+"""Pipelines: stages, loops, and rules over a run."""
