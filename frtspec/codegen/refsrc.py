@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from frtspec.codegen import condsrc, dimsrc
+from frtspec.codegen import condsrc, dimsrc, pysrc
 from frtspec.codegen.contractsrc import contract, known_variants
 from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
@@ -76,6 +76,7 @@ class References:
         outputs = structure.outputs
         lines = contract(structure) + self._defaults(body, sizes)
         lines += self._inner_calls(structure.slots)
+        lines += self._declared_points()
         lines += [
             f"{body.name(port.name)}: Tensor | None = None"
             for port in outputs
@@ -232,6 +233,21 @@ class References:
             pins = {name: pyrepr(value) for name, value in slot.inner.pins}
             args = [pyrepr(slot.name), function, slot.name, "record", f"{slot.name}_with"]
             lines.append(f"{self._call_name(slot)} = {call('ops.inner', *args, **pins)}")
+        return lines
+
+    def _declared_points(self) -> list[str]:
+        """Points that are declared outside the dataflow, on an input."""
+        inputs = {port.name: port for port in self.structure.inputs}
+        lines = []
+        for point in self.structure.points:
+            port = inputs.get(point.name)
+            if point.defined or port is None:
+                continue
+            line = f"record({pyrepr(point.name)}, {point.name})"
+            conds = [f"{point.name} is not None"] if point.name in self.optional() else []
+            if point.when is not None and not condsrc.proves(point.when):
+                conds.append(condsrc.condition(point.when, {}).at(pysrc.AND + 1))
+            lines += [f"if {' and '.join(conds)}:", f"    {line}"] if conds else [line]
         return lines
 
     def _function(self, inner: Inner) -> str:

@@ -42,8 +42,11 @@ class StructureView:
     fields: tuple[str, ...]
 
 
-def structure_view(structure: Structure, homes: Homes) -> StructureView:
-    """The view of a structure. Raises ``Unsupported`` for what has no generator."""
+def structure_view(structure: Structure, homes: Homes | None = None) -> StructureView:
+    """The view of a structure. Raises ``Unsupported`` for what has no generator.
+
+    ``homes``: where the structures in its slots are; may be None where it has none.
+    """
     modules = inner_modules(structure, homes)
     references = References(structure, {n: module for n, (_, module) in modules.items()})
     functions = [references.seam(seam) for seam in structure.seams]
@@ -57,6 +60,7 @@ def structure_view(structure: Structure, homes: Homes) -> StructureView:
     seams = tuple(_seam_row(seam, references) for seam in structure.seams)
     patterns = pattern_rows(structure)
     rules = tuple(rule_row(rule, names) for rule in structure.rules)
+    checks = tuple(_digest_checks(structure, modules, homes))
     return StructureView(
         name=structure.name,
         version=structure.version,
@@ -64,10 +68,10 @@ def structure_view(structure: Structure, homes: Homes) -> StructureView:
         doc=tuple(told_lines(structure.doc, structure.evidence)),
         summary=tuple(_summary(structure, references)),
         imports=(
-            *_imports(functions, [*seams, *fields, *patterns, *rules], names),
+            *_imports(functions, [*seams, *fields, *patterns, *rules], names, checks),
             *_inner_imports(modules.values()),
         ),
-        checks=tuple(_digest_checks(structure, modules, homes)),
+        checks=checks,
         source_digest=structure.origin.source_digest,
         contract_digest=structure.origin.contract_digest,
         dims=dims_line(symbols),
@@ -182,9 +186,11 @@ def _conventions(structure: Structure) -> str:
     return " ".join(said)
 
 
-def _imports(functions: Sequence[Function], facts: Sequence[str], names: DimNames) -> list[str]:
+def _imports(
+    functions: Sequence[Function], facts: Sequence[str], names: DimNames, checks: Sequence[str]
+) -> list[str]:
     code = "\n".join(line for f in functions for line in (*f.parameters, *f.body))
-    runtime = {"StructureSpec", "check_abi", "ops"}
+    runtime = {"StructureSpec", "check_abi", "ops", *(["require_digest"] if checks else [])}
     text = "\n".join(facts)
     known = ("Bound", "InnerSpec", "SeamSpec", "Wire", "qualify", "require")
     runtime |= {name for name in known if re.search(rf"\b{name}\(", text)}
@@ -240,12 +246,12 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     return fields
 
 
-def inner_modules(structure: Structure, homes: Homes) -> dict[str, tuple[str, str]]:
+def inner_modules(structure: Structure, homes: Homes | None) -> dict[str, tuple[str, str]]:
     """Slot -> (package, module) of the structure in it: ``flashrt_gen.structures``,
     ``decoder_ffn_v1``."""
     out = {}
     for slot in structure.slots:
-        if slot.inner is not None:
+        if slot.inner is not None and homes is not None:
             inner = homes.program.structures[slot.inner.name, slot.inner.version]
             package, _, module = homes.path(inner).rpartition(".")
             out[slot.name] = (package, module)
@@ -264,12 +270,12 @@ def _inner_imports(modules: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _digest_checks(
-    structure: Structure, modules: Mapping[str, tuple[str, str]], homes: Homes
+    structure: Structure, modules: Mapping[str, tuple[str, str]], homes: Homes | None
 ) -> list[str]:
     """Inner structures that another package holds have to be the ones meant here."""
     lines = []
     for slot in structure.slots:
-        if slot.inner is None:
+        if slot.inner is None or homes is None:
             continue
         inner = homes.program.structures[slot.inner.name, slot.inner.version]
         if homes.shared(inner):

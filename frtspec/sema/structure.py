@@ -23,7 +23,7 @@ from frtspec.sema.liveness import unread
 from frtspec.sema.members import Members
 from frtspec.sema.reference import References
 from frtspec.sema.rules import Rules
-from frtspec.sema.scope import Scope, Symbol, declare
+from frtspec.sema.scope import Scope, Symbol, article, declare
 from frtspec.sema.seams import build_seam
 from frtspec.sema.sizes import Sizes
 from frtspec.sema.storage import check_storage
@@ -40,14 +40,14 @@ def build_structure(
     source: SourceFile,
     node: ast.StructureDecl,
     context: Context,
-    structures: Mapping[str, Mapping[int, Built]],
-    forms: Collection[str],
+    structures: Mapping[str, Mapping[int, Built]] | None = None,
+    forms: Collection[str] = (),
 ) -> ir.Structure:
     """The structure as far as it could be understood; findings go to ``context``.
 
     ``structures``: those that its slots may be; ``forms``: names of its impls.
     """
-    return _Builder(source, node, context, structures, forms).build()
+    return _Builder(source, node, context, structures or {}, forms).build()
 
 
 @dataclass
@@ -204,9 +204,17 @@ class _Builder:
                 declare(
                     self.context, self.scope, "point", node.name, Symbol("point", node.name.span)
                 )
-            else:  # an input or value that the point stands on
-                kind_used = "value" if symbol.kind in ("point", "value") else symbol.kind
-                self.context.use(kind_used, node.name.id)
+            elif symbol.kind != "input":
+                self.context.error(
+                    "FRT0314",
+                    f"`{node.name.id}` is {article(symbol.kind)}: a point declared here stands on "
+                    "an input, or on nothing",
+                    node.name.span,
+                    help=f"define it in the reference: `point NAME {node.kind.id} = "
+                    f"{node.name.id}`",
+                )
+            else:
+                self.context.use("input", node.name.id)
             when = None if node.when is None else exprs.cond(node.when)
             out.append(ir.Point(node.name.id, kind or "statistic", when, False, node.span))
         return tuple(out)

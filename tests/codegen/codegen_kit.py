@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from frtspec.codegen import GenReport, generate
+from frtspec.codegen.homes import Homes
 from frtspec.codegen.pyfmt import format_python
 from frtspec.codegen.render import render
 from frtspec.codegen.structview import structure_view
@@ -20,6 +20,7 @@ from frtspec.ir.decl import Program, Structure
 from frtspec.sema import analyse
 from frtspec.sema.context import Context
 from frtspec.sema.structure import build_structure
+from frtspec.sema.target import Built
 from frtspec.syntax import ast
 from frtspec.syntax.parse import parse
 
@@ -55,20 +56,25 @@ def catalog() -> Program:
 
 
 def hard_structure(name: str) -> Structure:
-    """A structure of the hard specs, generated or not: rules for single forms are left out."""
+    """A structure of the hard specs."""
     source = SourceFile.from_text(f"{name}.frt", (HARD / f"{name}.frt").read_text("utf-8"))
     for decl in parse(source).file.decls:
         if isinstance(decl, ast.StructureDecl) and decl.name.id == name:
             context = Context(name)
-            structure = build_structure(source, decl, context)
+            known: dict[str, dict[int, Built]] = {}
+            for (inner, version), whole in catalog().structures.items():
+                built = Built(whole, frozenset(), False, True)
+                known.setdefault(inner, {})[version] = built
+            structure = build_structure(source, decl, context, known)
             assert context.finish() == []
-            return dataclasses.replace(structure, qualify=())
+            return structure
     raise LookupError(name)
 
 
 def structure_source(structure: Structure) -> str:
-    """The formatted module of one structure."""
-    raw = render("structure.py.j2", structure_view(structure))
+    """The formatted module of one structure; what stands in its slots is the catalog's."""
+    homes = Homes(catalog(), "flashrt_gen", None)
+    raw = render("structure.py.j2", structure_view(structure, homes))
     return format_python(raw, structure.name)
 
 

@@ -38,7 +38,7 @@ impl plain for gated_branch version 1 {
 
 def test_the_reference_calls_what_it_is_given() -> None:
     module = structure_module(BRANCH)
-    assert module.SPEC.parts == ("norm", "branch")
+    assert module.SPEC.parts == {"norm": (0, 0), "branch": (0,)}
     x = torch.randn(3, 4)
 
     def norm(value: Tensor) -> tuple[Tensor, Tensor]:

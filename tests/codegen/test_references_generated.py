@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from flashrt_gen.structures import vision_ffn_v2
 from frtspec.codegen.structview import structure_view
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.runtime import Refusal
@@ -146,9 +147,26 @@ def test_a_combination_that_does_not_exist(adaln: ModuleType) -> None:
         adaln.reference(randn(1, 6), randn(1, 5), norm="rms", style="scale_shift")
 
 
-def test_a_structure_inside_a_structure_has_no_generator_yet() -> None:
-    with pytest.raises(Unsupported, match="a structure inside a structure"):
-        structure_view(hard_structure("modnorm_qkv_chain"))
+def test_a_structure_in_a_slot_of_another_takes_its_weights_as_a_group() -> None:
+    chain = module_of(structure_source(hard_structure("modnorm_qkv_chain")), "hard_chain")
+    inner = {"w_norm": None, "w_fc1": randn(6, 8), "b_fc1": randn(8, seed=1)}
+    inner |= {"w_fc2": randn(8, 6, seed=2), "b_fc2": randn(6, seed=3), "norm_affine": "identity"}
+    seen: dict[str, Tensor] = {}
+    given = {
+        "w_q": randn(6, 6, seed=4),
+        "w_k": randn(6, 6, seed=5),
+        "w_v": randn(6, 6, seed=6),
+        "steps": randn(6, 6, seed=7),
+        "modulation": "per_token_table",
+        "fanout": "qkv",
+        "attention": lambda q, k, v: q,
+    }
+    x, table = randn(2, 3, 6), randn(2, 3, 6, 6)
+    whole = chain.reference(x, table=table, ffn=inner, record=seen.__setitem__, **given)[-1]
+    own = vision_ffn_v2.reference(seen["ffn_in"], **inner)
+    assert torch.equal(seen["ffn_hid"], own) and "ffn.hidden_after_act" in seen
+    same = chain.reference(x, table=table, ffn=inner, ffn_with=lambda h: own, **given)[-1]
+    assert torch.equal(whole, same)
 
 
 # ---------------------------------------------------------------- what is given, what is not

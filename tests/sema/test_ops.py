@@ -39,7 +39,7 @@ structure s version 1 {
   in  cos   [B, S, R/2] : f32
   in  full  [B, S, R] : f32
   in  flags [rows M, D] : bool
-  in  codes [D, F] : int8
+  in  codes [D, F] : int8 scale codes_s
   in  one   [rows M, D] : f32
   slot w     [D, F]
   slot w_out [F, D]
@@ -175,7 +175,7 @@ def test_the_rule_says_what_torch_does(expression: str, host: torch.dtype) -> No
 
 def test_every_op_is_tried() -> None:
     used = {op for line in EXPRESSIONS for op in OPS if f"{op}(" in line}
-    written = {"add", "sub", "mul", "div", "pow", "neg", "matmul", "index", "part"}
+    written = {"add", "sub", "mul", "div", "pow", "neg", "matmul", "index", "part", "inner"}
     assert set(OPS) - written - {"fp16"} <= used
 
 

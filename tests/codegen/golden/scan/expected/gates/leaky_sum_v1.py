@@ -18,8 +18,8 @@ from frtspec.runtime import Bound, BoundImpl, harness
 from golden.structures.leaky_sum_v1 import SPEC
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 64, "S": 96, "D": 48},
-    {"B": 160, "S": 96, "D": 128},
+    {"B": 2, "S": 3, "D": 64},
+    {"B": 3, "S": 5, "D": 160},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = ()
