@@ -20,11 +20,12 @@ from frtspec.diag.codes_types import PHASE_OF_RANGE
 from frtspec.ir import pipewords, words
 from frtspec.ir.consumers import CONSUMERS, MISSING, NONE
 from frtspec.ir.ops import OPS, TORCH_LOWERINGS
+from frtspec.ir.rolekinds import ROLE_KINDS
 from frtspec.ir.types import DTYPES
 from frtspec.syntax.grammar import RESERVED, grammar_text
 
 DOCS = Path(__file__).resolve().parent
-PAGES = ("commands.md", "language.md", "runtime.md", "errors.md")
+PAGES = ("commands.md", "language.md", "runtime.md", "errors.md", "scan.md")
 _TABLE = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _KEYWORD = re.compile(r'(?<!/)"([a-z][a-z_0-9]*)"')
 
@@ -115,6 +116,20 @@ def statistics() -> str:
     return grid(("statistic", "granularity", "is"), rows)
 
 
+def amounts() -> str:
+    """What a decision compares, with the statistic that an amount of a point is made of."""
+    rows = []
+    for name, (arguments, what) in words.AMOUNTS.items():
+        stat, grains = words.AMOUNT_NEEDS.get(name, ("", ()))
+        written = f"{name}({', '.join('M' if a == 'rows' else a for a in arguments)})"
+        needs = " or ".join(code(f"{stat} per {grain}") for grain in grains)
+        needs = code("amax") if grains == ("tensor",) and stat == "amax" else needs
+        rows.append((code(written), needs, what))
+    rows.append((code("capability"), "", "the CUDA compute capability, 0 without such a device"))
+    rows.append((code("D"), "", "a size of the seat, by its dim"))
+    return grid(("amount", "measured", "is"), rows)
+
+
 def views() -> str:
     rows = [
         (code(name), str(least) if least == most else f"{least} to {most}", doc)
@@ -194,6 +209,8 @@ CONSTRUCTS = {
     "reference": ("ReferenceDecl", "LetStmt", "EachStmt", "ScanStmt"),
     "seam": ("SeamDecl",),
     "gate": ("GateDecl",),
+    "discover": ("DiscoverDecl", "DiscoverBoundary", "DiscoverDims"),
+    "role": ("RoleDecl", "RoleSlot", "TellsDecl", "CalledDecl", "RolePoint", "RolePlace"),
     "qualify": ("QualifyDecl",),
     "require": ("RequireDecl",),
     "impl": ("ImplDecl",),
@@ -389,6 +406,27 @@ def code_list() -> str:
     return "\n\n".join(parts)
 
 
+def reasons() -> str:
+    """Why a module is in no seat."""
+    from frtspec.live.scan.reasons import REASONS
+
+    return _words(("code", "says that"), REASONS)
+
+
+def roles() -> str:
+    """What a role can be, its parameters in order, and what is told of it by value."""
+    rows = [
+        (
+            code(name),
+            kind.what,
+            ", ".join(map(code, kind.facts)),
+            code(kind.number) if kind.number else "",
+        )
+        for name, kind in ROLE_KINDS.items()
+    ]
+    return grid(("kind", "is", "tells", "gives"), rows)
+
+
 PHASE_TITLES = {
     "source": "Reading files",
     "syntax": "Syntax",
@@ -410,6 +448,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "dtypes": dtypes,
     "metrics": metrics,
     "statistics": statistics,
+    "amounts": amounts,
     "views": views,
     "facts": facts,
     "pipeline_words": pipeline_words,
@@ -422,6 +461,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "bands": bands,
     "host_metrics": host_metrics,
     "codes": code_list,
+    "reasons": reasons,
+    "roles": roles,
     "statuses": lambda: _words(("status", "means"), words.STATUSES),
     "point_kinds": lambda: _words(("kind", "is"), words.POINT_KINDS),
     "baselines": lambda: grid(
