@@ -225,15 +225,14 @@ class Twin:
             value = parts[names.index(wanted)]
         if weight.view == "flat":
             value = value.flatten(1)
-        turned: Tensor = value.mT if weight.layout == "out_in" else value
-        return turned
+        return value.mT if weight.layout == "out_in" else value
 
 
 def _random(shape: torch.Size, generator: torch.Generator) -> Tensor:
     """Matrices that keep the size of what they multiply; vectors around a half."""
     if len(shape) < 2:
         return torch.rand(shape, generator=generator) + 0.1
-    return torch.randn(shape, generator=generator) * max(shape[-1], 1) ** -0.5
+    return torch.randn(shape, generator=generator) / math.sqrt(max(shape[-1], 1))
 
 
 @dataclass(frozen=True)
