@@ -3,7 +3,7 @@ frt 1
 binding gemma {
   """Gemma dense decoders as transformers builds them; the base of PaliGemma and pi05."""
   status draft
-  host transformers ">=5.0,<6" class GemmaForCausalLM
+  host transformers ">=5.13,<6" class GemmaForCausalLM
 
   dims {
     D = config.hidden_size,
@@ -99,4 +99,11 @@ binding gemma {
     point x_in = input
     boundary at model.norm { x = input, y = output }
   }
+
+  evidence """
+  Up to transformers 5.12 none of its decoders can be imported beside the `kernels` package that
+  frtspec needs: transformers named its kernels without a version, which `kernels` refuses.
+  Verified on 5.13.0 and 5.24.0, built small.
+  The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
+  """
 }

@@ -7,7 +7,7 @@ binding gemma3 {
   seam sits on it.
   """
   status draft
-  host transformers ">=5.0,<6" class Gemma3ForCausalLM
+  host transformers ">=5.13,<6" class Gemma3ForCausalLM
 
   dims {
     D = config.hidden_size,
@@ -144,4 +144,11 @@ binding gemma3 {
     point x_in = input
     boundary at model.norm { x = input, y = output }
   }
+
+  evidence """
+  Up to transformers 5.12 none of its decoders can be imported beside the `kernels` package that
+  frtspec needs: transformers named its kernels without a version, which `kernels` refuses.
+  Verified on 5.13.0 and 5.24.0, built small.
+  The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
+  """
 }

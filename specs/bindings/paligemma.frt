@@ -3,7 +3,7 @@ frt 1
 binding paligemma {
   """PaliGemma as transformers builds it: a SigLIP tower, a projector and a Gemma decoder."""
   status draft
-  host transformers ">=5.6,<6" class PaliGemmaForConditionalGeneration
+  host transformers ">=5.13,<6" class PaliGemmaForConditionalGeneration
 
   dims {
     D = config.text_config.hidden_size,
@@ -219,5 +219,9 @@ binding paligemma {
   PaliGemma's decoder is Gemma. PaliGemma 2 has Gemma 2 there, which norms the FFN's output before
   the residual; its class is another one, and its FFN is refused by that.
   transformers 5.6 took the level `vision_model` out of the tower's paths.
+  Up to transformers 5.12 none of its decoders can be imported beside the `kernels` package that
+  frtspec needs: transformers named its kernels without a version, which `kernels` refuses.
+  Verified on 5.13.0 and 5.24.0, built small.
+  The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
   """
 }

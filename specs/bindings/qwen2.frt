@@ -3,7 +3,7 @@ frt 1
 binding qwen2 {
   """Qwen2 and Qwen2.5 dense decoders as transformers builds them."""
   status draft
-  host transformers ">=5.0,<6" class Qwen2ForCausalLM
+  host transformers ">=5.13,<6" class Qwen2ForCausalLM
 
   dims {
     D = config.hidden_size,
@@ -98,4 +98,11 @@ binding qwen2 {
     point x_in = input
     boundary at model.norm { x = input, y = output }
   }
+
+  evidence """
+  Up to transformers 5.12 none of its decoders can be imported beside the `kernels` package that
+  frtspec needs: transformers named its kernels without a version, which `kernels` refuses.
+  Verified on 5.13.0 and 5.24.0, built small.
+  The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
+  """
 }

@@ -7,7 +7,7 @@ binding qwen3_5 {
   projection also gives a gate for the attention's output.
   """
   status draft
-  host transformers ">=5.2,<6" class Qwen3_5ForCausalLM
+  host transformers ">=5.13,<6" class Qwen3_5ForCausalLM
 
   dims {
     D = config.hidden_size,
@@ -156,4 +156,11 @@ binding qwen3_5 {
     point x_in = input
     boundary at model.norm { x = input, y = output }
   }
+
+  evidence """
+  Up to transformers 5.12 none of its decoders can be imported beside the `kernels` package that
+  frtspec needs: transformers named its kernels without a version, which `kernels` refuses.
+  Verified on 5.13.0 and 5.24.0, built small.
+  The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
+  """
 }

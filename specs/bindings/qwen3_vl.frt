@@ -7,7 +7,7 @@ binding qwen3_vl {
   product.
   """
   status draft
-  host transformers ">=5.0,<6" class Qwen3VLForConditionalGeneration
+  host transformers ">=5.13,<6" class Qwen3VLForConditionalGeneration
 
   dims {
     D = config.text_config.hidden_size,
@@ -266,5 +266,9 @@ binding qwen3_vl {
   `vision_ffn`: its norm comes before four patches become one row, its gelu is the exact one (the
   blocks have tanh), it has no residual, and it leaves at another width. So its norm and its
   two products are seats, and its activation stays the host's.
+  Up to transformers 5.12 none of its decoders can be imported beside the `kernels` package that
+  frtspec needs: transformers named its kernels without a version, which `kernels` refuses.
+  Verified on 5.13.0 and 5.24.0, built small.
+  The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
   """
 }

@@ -3,7 +3,7 @@ frt 1
 binding siglip {
   """SigLIP vision towers as transformers builds them."""
   status draft
-  host transformers ">=5.6,<6" class SiglipVisionModel
+  host transformers ">=5.13,<6" class SiglipVisionModel
 
   dims {
     D = config.hidden_size,
@@ -138,5 +138,8 @@ binding siglip {
   transformers 5.6 took the level `vision_model` out of these paths: up to 5.5 every one of
   them begins with `vision_model.`. The patch embedding is a convolution over images, not over
   rows of patches, and the pooling head attends with torch's own module, so both stay the host's.
+  Up to transformers 5.12 none of its models can be imported beside the `kernels` package that
+  frtspec needs: transformers named its kernels without a version, which `kernels` refuses.
+  Verified on 5.13.0 and 5.24.0, built small.
   """
 }

@@ -8,16 +8,15 @@ one in one thing is refused, with both sides in the text.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 from frtspec.live.verify import problems, verify
 from frtspec.live.verify_report import Problem, Report
-from hosts import tiny
+from hosts import factories, tiny
 from hosts.tiny import Family
 
 FAMILIES = pytest.mark.parametrize("family", tiny.FAMILIES, ids=lambda family: family.name)
@@ -25,16 +24,10 @@ DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=[
 
 
 def report_of(family: Family, model: nn.Module) -> Report:
-    dtype = next(model.parameters()).dtype
-    samples = [
-        {name: t.to(dtype) if t.is_floating_point() else t for name, t in sample.items()}
-        for sample in family.samples(2)
-    ]
-
-    def forward(sample: dict[str, Tensor]) -> Any:
-        return model(**sample)
-
-    return verify(family.generated().HOST, model, forward, observations=samples)
+    samples = factories.samples(family, next(model.parameters()).dtype)
+    return verify(
+        family.generated().HOST, model, lambda sample: model(**sample), observations=samples
+    )
 
 
 def told(report: Report) -> list[Problem]:

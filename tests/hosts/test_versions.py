@@ -1,0 +1,56 @@
+"""Each binding on the oldest and the newest release of its declared range.
+
+The host package lies in an overlay beside the installed torch, and `frtspec verify` runs
+in a process of its own. What a version changes shows here: a path, a class, what a module
+returns, how a reference rounds.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from hosts import overlay, tiny
+from hosts.tiny import Family
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+FAMILIES = pytest.mark.parametrize("family", tiny.FAMILIES, ids=lambda family: family.name)
+
+
+@FAMILIES
+@pytest.mark.parametrize("end", ["oldest", "newest"])
+def test_the_binding_is_right_at_both_ends_of_its_range(family: Family, end: str) -> None:
+    host = family.generated().HOST
+    assert host.versions is not None
+    try:
+        version = overlay.ends(host.package, host.versions)[end == "newest"]
+        folder = (
+            None if version == installed(host.package) else overlay.overlay(host.package, version)
+        )
+    except overlay.NotAvailable as reason:
+        pytest.skip(f"pip can't get it: {reason}")
+    done = subprocess.run(
+        [sys.executable, "-m", "frtspec", "verify", family.name, f"hosts.factories:{family.name}"]
+        + ["--format", "json"],
+        env=overlay.environment(folder, ROOT, ROOT / "generated", ROOT / "tests"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["ok"] and report["found"] == str(version)
+    assert len(report["seats"]) == sum(family.seats.values())
+    assert all(sum(seat["calls"]) > 0 for seat in report["seats"])
+
+
+def installed(package: str) -> Version:
+    return Version(importlib.metadata.version(package))
