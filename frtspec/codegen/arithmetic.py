@@ -54,9 +54,8 @@ def cut_of(structure: Structure, impl: Impl, types: Mapping[str, ValueType]) -> 
         return Cut(body, seam.sources, seam.targets, frozenset(), served, whole)
     read = {name for stmt in body for name in reads(stmt)}
     inputs = tuple(p.name for p in structure.inputs if p.name in read)
-    outputs = [p for p in structure.outputs if p.when is None or served.known(p.when) is not False]
-    repeated = frozenset(p.name for p in outputs if p.index)
-    targets = tuple(p.name for p in outputs)
+    repeated = frozenset(p.name for p in structure.outputs if p.index)
+    targets = tuple(p.name for p in structure.outputs)
     return Cut(body, inputs, targets, repeated, served, frozenset(numbers & {*inputs}))
 
 
@@ -238,7 +237,7 @@ class Emulation:
     def product(self, op: Op) -> Expr:
         """A product: an operand with a scale meets a packed weight in its format."""
         roots = [root_of(arg) for arg in op.args[:2]]
-        packed = [isinstance(r, Ref) and self._format(r) is not None for r in roots]
+        packed = [self._format(arg) is not None for arg in op.args[:2]]
         args: list[Expr] = []
         for k, arg in enumerate(op.args):
             point = self.scaled(roots[k]) if k < 2 else None
@@ -259,8 +258,10 @@ class Emulation:
         named = [p for p, ref in self.alias.items() if ref.name == root.name and p in points]
         return named[0] if named else None
 
-    def _format(self, ref: Ref) -> object | None:
-        pack = self.packs.get(ref.name) if ref.kind == "slot" else None
+    def _format(self, operand: Expr) -> object | None:
+        """The format of the packed weight that an operand is, or None."""
+        ref = weight_of(operand)
+        pack = self.packs.get(ref.name) if ref is not None else None
         return None if pack is None else quantised(pack)
 
     def joint(self, pack: Pack) -> bool:
@@ -312,9 +313,16 @@ class Emulation:
         form = quantised(pack)
         return f"self.{pack.name}.float()" if form is None else dequantize_text(pack, form)
 
+    def maybe(self, pack: Pack) -> bool:
+        """Whether a pack may hold nothing, where its one slot may be absent."""
+        slot = next(slot for slot in self.structure.slots if slot.name == pack.slots[0])
+        return slot.optional or slot.when is not None
+
     def split(self, pack: Pack, text: str) -> Raw:
         if self.joint(pack):
             text = f"torch.split({text}, self.{pack.name}_rows)"
+        elif self.maybe(pack):
+            text = f"None if self.{pack.name} is None else {text}"
         return Raw((f"{', '.join(pack.slots)} = {text}",))
 
 
@@ -341,6 +349,14 @@ def root_of(expr: Expr) -> Expr:
     while isinstance(expr, Op) and expr.op in CASTS:
         expr = expr.args[0]
     return expr
+
+
+def weight_of(expr: Expr) -> Ref | None:
+    """The slot that an operand is, transposed or not."""
+    root = root_of(expr)
+    if isinstance(root, Op) and root.op == "transpose":
+        root = root_of(root.args[0])
+    return root if isinstance(root, Ref) and root.kind == "slot" else None
 
 
 def cast(dtype: str, value: Expr) -> Expr:

@@ -31,7 +31,7 @@ from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
 from frtspec.ir.decl import Granularity, Impl, Need, Pack, Rung, Scale, Slot, Structure
 from frtspec.ir.expr import EachOf, Expr, Op, Ref
-from frtspec.ir.walk import parts, reads, tests
+from frtspec.ir.walk import ops, parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
 from frtspec.sema.combos import may_be_absent
 
@@ -59,12 +59,14 @@ class ImplView:
 
 def impl_view(structure: Structure, impl: Impl, class_name: str) -> ImplView:
     """The view of an impl. Raises ``Unsupported`` for what has no generator."""
-    if structure.parts and impl.seam is None:
+    view = _Builder(structure, impl)
+    called = {part.op for part in ops(view.rungs.cut.body)} & {"part"}
+    if called:
         raise Unsupported(
             f"an impl of {structure.name}, which holds the part `{structure.parts[0].name}`",
             impl.origin.span,
         )
-    return _Builder(structure, impl).view(class_name)
+    return view.view(class_name)
 
 
 @dataclass
@@ -179,7 +181,8 @@ class _Builder:
     def required(self) -> list[str]:
         """Weights that go with a variant have to be there in it."""
         lines = []
-        for slot in self.kept:
+        packed = [self.slots[name] for pack in self.impl.packs for name in pack.slots]
+        for slot in [*packed, *self.kept]:
             if slot.when is None or may_be_absent(self.structure, slot):
                 continue
             left = self.rungs.cut.served.condition(slot.when)
@@ -194,11 +197,11 @@ class _Builder:
         return lines
 
     def pack(self, pack: Pack) -> list[str]:
-        for name in pack.slots:
-            if self.absent(self.slots[name]):
-                raise Unsupported(
-                    f"`pack {pack.name}` of `{name}`, which may be absent,", pack.span
-                )
+        maybe = [name for name in pack.slots if self.absent(self.slots[name])]
+        if maybe and len(pack.slots) > 1:
+            raise Unsupported(
+                f"`pack {pack.name}` of `{maybe[0]}`, which may be absent,", pack.span
+            )
         inner = (
             pack.expr.args[0]
             if isinstance(pack.expr, Op) and pack.expr.op == "quantize"
@@ -213,6 +216,8 @@ class _Builder:
             value = quantize_call(form, value, pack.granularity, at_call=False)
         elif pack.format is not None:
             value = value.method(CASTS[pack.format])
+        if maybe:
+            value = Py(f"None if {maybe[0]} is None else {value}")
         lines = [f"self.pack({pyrepr(pack.name)}, {value})"]
         if self.is_joint(pack):
             lines.append(f"self.{pack.name}_rows = {self.rows(pack)}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from frtspec.codegen.arithmetic import PRODUCTS, Emulation, Line, cast, root_of
+from frtspec.codegen.arithmetic import PRODUCTS, Emulation, Line, cast, root_of, weight_of
 from frtspec.codegen.flowsrc import Raw
 from frtspec.codegen.formats import per, quantised
 from frtspec.codegen.names import DTYPES, free
@@ -124,10 +124,7 @@ class Lowered(Emulation):
 
     def weight(self, product: Op) -> Ref | None:
         """The slot on the right of a product, transposed or not."""
-        right = root_of(product.args[1])
-        if isinstance(right, Op) and right.op == "transpose":
-            right = root_of(right.args[0])
-        return right if isinstance(right, Ref) and right.kind == "slot" else None
+        return weight_of(product.args[1])
 
     def operand_name(self, product: Op) -> str | None:
         """What stands on the left of a product, where it has one name and one definition."""

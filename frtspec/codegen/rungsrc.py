@@ -197,9 +197,11 @@ class RungMethods:
 
     def _sizes(self) -> Sizes:
         arguments = [Argument(n, _unfolded(self.shape(n)), False) for n in self.cut.sources]
-        held = [*self.impl.packs, *self.impl.scales, *self.impl.params]
-        held += [*self.structure.slots, *self.structure.variants, *self.structure.params]
-        used = frozenset({*names_in(self.cut), *RESERVED, *(item.name for item in held)})
+        impl, structure = self.impl, self.structure
+        held = [p.name for p in impl.packs] + [s.name for s in impl.scales]
+        held += [p.name for p in impl.params] + [slot.name for slot in structure.slots]
+        held += [axis.name for axis in structure.variants] + [p.name for p in structure.params]
+        used = frozenset({*names_in(self.cut), *RESERVED, *held})
         return Sizes(arguments, used, self.impl.origin.span, asks=True)
 
     def _counted(self, flow: Emulation, lines: Sequence[Line]) -> dict[str, str]:
@@ -271,6 +273,10 @@ class RungMethods:
         return alias.name if alias is not None else name
 
 
+_HELD = ("unpacked", "kept", "held", "codes_of")
+"""Kinds of references to weights: what has two axes unless its slot says otherwise."""
+
+
 def _unfolded(shape: Shape) -> Shape:
     """A shape as impls see it: rows are one axis."""
     return tuple(axis.alternatives[0] if axis.rows else axis for axis in shape)
@@ -305,13 +311,7 @@ def _lowerings(flow: Emulation) -> dict[str, Lowering]:
         pair = [int(str(axis)) for axis in _items(op.attr("pair", (-2, -1)))]
         weight = op.args[0]
         if {*pair} == {-1, -2}:
-            held = isinstance(weight, Ref) and weight.kind in (
-                "unpacked",
-                "kept",
-                "held",
-                "codes_of",
-            )
-            flat = held and weight.name not in deep
+            flat = isinstance(weight, Ref) and weight.kind in _HELD and weight.name not in deep
             return args[0].attr("T" if flat else "mT")
         return args[0].method("transpose", *map(str, pair))
 

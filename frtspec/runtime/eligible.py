@@ -17,7 +17,7 @@ from frtspec.runtime.host import SlotValue
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.recorders import CallForm
 from frtspec.runtime.seatmodule import SeatModule
-from frtspec.runtime.spec import InputOf, OutputOf, Refused, SchemeSpec, Seat
+from frtspec.runtime.spec import InputOf, OutputOf, Refused, RungSpec, SchemeSpec, Seat
 
 if TYPE_CHECKING:
     from frtspec.runtime.observe import Observation

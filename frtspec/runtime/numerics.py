@@ -86,19 +86,23 @@ def scaled_mm(
 ) -> Tensor:
     """FP8 matrix product by ``torch._scaled_mm``.
 
-    x [M, K] and w [N, K] (out_in) are FP8 codes; scales are float32, one a tensor ([1]), one
-    a row ([M, 1]) and one a channel ([N, 1]). Returns [M, N] in ``out_dtype``, accumulated in
-    float32. Raises RuntimeError where the device or the shape has no such product.
+    x [..., K] and w [N, K] (out_in) are FP8 codes; scales are float32, one a tensor ([1]),
+    one a row ([..., 1]) and one a channel ([N, 1]). Returns [..., N] in ``out_dtype``,
+    accumulated in float32. Raises RuntimeError where the device or the shape has no such
+    product.
     """
-    if x_scale.dim() == 2 or w_scale.dim() == 2:
+    lead = x.shape[:-1]
+    x = x.reshape(-1, x.shape[-1])
+    if x_scale.dim() > 1 or w_scale.dim() > 1:
+        x_scale = x_scale.reshape(-1, 1)
         x_scale = x_scale.expand(x.shape[0], 1).contiguous()
         w_scale = w_scale.expand(w.shape[0], 1).T.contiguous()
         if x.is_cuda and out_dtype != torch.bfloat16:  # CUDA writes this form in bfloat16 only
-            return scaled_mm(x, w, x_scale, w_scale.T).to(out_dtype)
+            return scaled_mm(x, w, x_scale, w_scale.T).to(out_dtype).reshape(*lead, -1)
     product: Tensor = torch._scaled_mm(
         x.contiguous(), w.T, scale_a=x_scale, scale_b=w_scale, out_dtype=out_dtype
     )
-    return product
+    return product.reshape(*lead, -1)
 
 
 _CUDA_ROWS = 32
@@ -115,12 +119,15 @@ def int8_mm(
 ) -> Tensor:
     """INT8 matrix product by ``torch._int_mm``: exact in int32, then scaled in float32.
 
-    x [M, K] and w [N, K] (out_in) are INT8 codes; scales are float32, [1] or one a row
-    ([M, 1]) and one a channel ([N, 1]). Returns [M, N] in ``out_dtype``. Raises RuntimeError
-    where the device or the shape has no such product.
+    x [..., K] and w [N, K] (out_in) are INT8 codes; scales are float32, [1] or one a row
+    ([..., 1]) and one a channel ([N, 1]). Returns [..., N] in ``out_dtype``. Raises
+    RuntimeError where the device or the shape has no such product.
     """
+    lead = x.shape[:-1]
+    x = x.reshape(-1, x.shape[-1])
     rows = x.shape[0]
     if x.is_cuda and rows < _CUDA_ROWS:
         x = nnf.pad(x, (0, 0, 0, _CUDA_ROWS - rows))
     product = torch._int_mm(x.contiguous(), w.T)[:rows]
-    return (product.float() * x_scale * w_scale.reshape(1, -1)).to(out_dtype)
+    scaled = product.float() * x_scale.reshape(-1, 1) * w_scale.reshape(1, -1)
+    return scaled.to(out_dtype).reshape(*lead, -1)

@@ -1,15 +1,15 @@
 frt 1
 
 impl w4a16_int4 for decoder_ffn.mlp version 1 {
-  """INT4 weights in groups of 128; activations stay in bfloat16.
+  """INT4 weights in groups of 64; activations stay in bfloat16.
 
   The torch rung holds the codes only and reads them back at each call: it saves memory, not
   time.
   """
   status draft
 
-  pack gate_up = quantize(cat(w_gate.T, w_up.T), int4, per group 128)
-  pack down    = quantize(w_down.T, int4, per group 128)
+  pack gate_up = quantize(cat(w_gate.T, w_up.T), int4, per group 64)
+  pack down    = quantize(w_down.T, int4, per group 64)
   numerics {
     acc f32,
     store x_after_norm bf16,

@@ -13,6 +13,7 @@ import torch
 from codegen_kit import ROOT, importable, module_of, program_of, written
 from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
+from flashrt_gen.impls.modnorm_qkv_chain_v3_fp8_static import ModnormQkvChainV3Fp8Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
 from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
 from hypothesis import given, settings
@@ -125,7 +126,7 @@ def test_the_projection_by_hand(bias: str) -> None:
     """The bias is added in float32 and the sum rounded once."""
     x, w = small(40, 16, 0), grid_weight(16, 3, 1)
     b = torch.tensor([0.3, 100.0, -7.0]) if bias == "add" else None
-    impl = LinearProjFp8Static(w=w, b=b, in_s=torch.tensor([2.0**-5]), bias=bias)
+    impl = LinearProjFp8Static(w=w, b=b, in_s=torch.tensor([2.0**-5]), bias=bias, epilogue="none")
     x_q = [[through(v, 2.0**-5) for v in row] for row in rows_of(x)]
     w_q = [[through(v, 7 / 448) for v in row] for row in rows_of(w)]
     y = torch.tensor(product(x_q, w_q), dtype=torch.float32)
@@ -176,7 +177,11 @@ IMPLS = {
         activation="silu",
     ),
     "linear": lambda m, k, n: LinearProjFp8Static(
-        w=torch.randn(k, n), b=torch.randn(n), in_s=numerics.fp8_scale(3.0), bias="add"
+        w=torch.randn(k, n),
+        b=torch.randn(n),
+        in_s=numerics.fp8_scale(3.0),
+        bias="add",
+        epilogue="none",
     ),
     "qkv": lambda m, k, n: QkvPackFp8Static(
         w=[torch.randn(k, n), torch.randn(k, 16)], in_s=numerics.fp8_scale(3.0), bias="none"
@@ -246,7 +251,9 @@ def test_the_kernel_gets_what_the_spec_hands_it(activation: str, entry: str) -> 
 )
 def test_each_entry_has_its_own_arguments(bias: str, entry: str) -> None:
     b = torch.randn(48) if bias == "add" else None
-    impl = LinearProjFp8Static(w=torch.randn(32, 48), b=b, in_s=numerics.fp8_scale(3.0), bias=bias)
+    impl = LinearProjFp8Static(
+        w=torch.randn(32, 48), b=b, in_s=numerics.fp8_scale(3.0), bias=bias, epilogue="none"
+    )
     seen: list[Any] = []
     impl.kernel = kernel(**{entry: lambda *args: seen.append(args)})
     impl.run_hub(torch.randn(2, 32))
@@ -257,13 +264,32 @@ def test_each_entry_has_its_own_arguments(bias: str, entry: str) -> None:
 
 def test_a_bias_that_the_variant_needs_has_to_be_there() -> None:
     with pytest.raises(ValueError, match="b is needed where bias is add"):
-        LinearProjFp8Static(w=torch.randn(4, 4), in_s=torch.ones(1), bias="add")
+        LinearProjFp8Static(w=torch.randn(4, 4), in_s=torch.ones(1), bias="add", epilogue="none")
 
 
 def test_what_is_not_served_is_not_asked_for() -> None:
-    """The residual belongs to an epilogue that this impl does not serve."""
-    assert list(inspect.signature(LinearProjFp8Static.run_emulate).parameters) == ["self", "x"]
-    assert "epilogue" not in inspect.signature(LinearProjFp8Static.__init__).parameters
+    """The table belongs to a modulation that this impl does not serve."""
+    run = inspect.signature(ModnormQkvChainV3Fp8Static.run_emulate).parameters
+    assert list(run) == ["self", "x", "cond"]
+    packed = inspect.signature(ModnormQkvChainV3Fp8Static.__init__).parameters
+    assert not {"modulation", "steps", "w_up"} & {*packed}
+
+
+@pytest.mark.parametrize("epilogue", ["gelu", "residual_add"])
+def test_an_epilogue_comes_after_the_bias_in_float32(epilogue: str) -> None:
+    x, w, b, residual = torch.randn(4, 32), torch.randn(32, 16), torch.randn(16), torch.randn(4, 16)
+    impl = LinearProjFp8Static(
+        w=w, b=b, in_s=numerics.fp8_scale(3.0), bias="add", epilogue=epilogue
+    )
+    plain = (
+        numerics.fp8_round_trip(x, impl.in_s) @ numerics.fp8_round_trip(w, impl.weight_scale) + b
+    )
+    wanted = nnf.gelu(plain, approximate="tanh") if epilogue == "gelu" else plain + residual
+    for run in (impl.run_emulate, impl.run_torch):
+        torch.testing.assert_close(run(x, residual), wanted.bfloat16(), rtol=1e-2, atol=1e-2)
+    if epilogue == "residual_add":
+        with pytest.raises(ValueError, match="residual is needed where epilogue is residual_add"):
+            impl.run_emulate(x)
 
 
 # ---------------------------------------------------------------- other shapes of impls
@@ -495,8 +521,8 @@ def test_a_gate_harness_never_passes_a_nan() -> None:
     from flashrt_gen.gates import linear_proj_v1
 
     class Broken(LinearProjFp8Static):
-        def run_emulate(self, x: Tensor) -> Tensor:
-            return super().run_emulate(x) * float("nan")
+        def run_emulate(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+            return super().run_emulate(x, residual) * float("nan")
 
     served = [r for r in linear_proj_v1.run(Broken) if r.verdict != "not_applicable"]
     assert {result.verdict for result in served} == {"failed"}
