@@ -47,9 +47,8 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> list[str]:
             target = folder / name
             if target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-            with contextlib.suppress(FileNotFoundError):
-                if target.read_bytes() == data:
-                    continue
+            if target.is_file() and target.read_bytes() == data:
+                continue
             folder.mkdir(parents=True, exist_ok=True)
             beside = folder / f".{name}.new"
             staged.append((name, beside))

@@ -54,6 +54,6 @@ def _diff(name: str, there: str | None, wanted: str) -> list[str]:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_bytes().decode()
+        return path.read_bytes().decode() if path.is_file() else None
     except (OSError, UnicodeDecodeError):
         return None

@@ -96,7 +96,11 @@ def _add(digest: hashlib._Hash, data: bytes) -> None:
 
 
 def _add_file(digest: hashlib._Hash, path: Path) -> None:
-    """The bytes of a file and whether it is one (a link is not what was written)."""
+    """The bytes of a file and whether it is one (a link is not what was written). A pipe
+    would be waited for, so nothing but a file is opened."""
+    if not path.is_file():
+        _add(digest, b"none")
+        return
     try:
         data = path.read_bytes()
         _add(digest, b"link" if path.is_symlink() else b"file")
