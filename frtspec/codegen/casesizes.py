@@ -57,7 +57,7 @@ class _Search:
         rules = [*structure.requires, *_inner_rules(structure)]
         every = dimsrc.symbols(shapes, rules)
         symbols = [symbol for symbol in every if not symbol.startswith("sum(")]
-        folded = {s for shape in shapes for axis in shape if axis.rows for s in axis.symbols()}
+        folded = {s for shape in shapes for item in shape if item.rows for s in item.symbols()}
         named = _named_sizes(rules)
         leading = _leading(structure)
         options = {
@@ -71,7 +71,7 @@ class _Search:
             for symbol in symbols
         }
         tests: dict[str, list[Callable[[Mapping[str, int]], bool]]] = {s: [] for s in symbols}
-        for size in (option for shape in shapes for axis in shape for option in axis.alternatives):
+        for size in (option for shape in shapes for item in shape for option in item.alternatives):
             _schedule(tests, symbols, size.symbols(), partial(_some, size))
         for rule in rules:
             _schedule(tests, symbols, rule.symbols(), rule.check)

@@ -58,7 +58,7 @@ class References:
         axes = [variant.name for variant in self.structure.variants]
         params = [param.name for param in self.structure.params]
         parts = [part.name for part in self.structure.parts]
-        scales = [port.scale for port in self._wired()]
+        scales = [port.scale for port in self._wired() if port.scale is not None]
         given = {*ports, *slots, *axes, *params, *parts, *scales}
         given |= {*self.modules.values()}
         defined = list(dict.fromkeys(_defined_names(self.structure.reference)))

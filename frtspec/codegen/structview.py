@@ -152,8 +152,7 @@ def _results(part: Part, structure: Structure) -> tuple[int | str, ...]:
     """What each result of a part looks like: an argument, by position, or an output."""
     outputs = [port.name for port in structure.outputs]
     return tuple(
-        part.params.index(r) if r in part.params else r if r in outputs else 0
-        for r in part.results
+        part.params.index(r) if r in part.params else r if r in outputs else 0 for r in part.results
     )
 
 

@@ -87,6 +87,7 @@ __all__ = [
     "Routed",
     "RoutedInput",
     "RoutedOutput",
+    "Rule",
     "RungSpec",
     "ScaleSpec",
     "SchemeSpec",

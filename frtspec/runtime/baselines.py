@@ -38,15 +38,11 @@ def arm(
         return f"{UNAVAILABLE}: {why.args[0]}"
 
 
-def _unfused(
-    reference: Callable[..., Any], given: Mapping[str, Any], device: torch.device
-) -> Arm:
+def _unfused(reference: Callable[..., Any], given: Mapping[str, Any], device: torch.device) -> Arm:
     return lambda: reference(**given)
 
 
-def _compiled(
-    reference: Callable[..., Any], given: Mapping[str, Any], device: torch.device
-) -> Arm:
+def _compiled(reference: Callable[..., Any], given: Mapping[str, Any], device: torch.device) -> Arm:
     """The reference under torch.compile, compiled by one call."""
     try:
         compiled = torch.compile(reference)
@@ -57,9 +53,7 @@ def _compiled(
     return lambda: compiled(**given)
 
 
-def _vendor(
-    reference: Callable[..., Any], given: Mapping[str, Any], device: torch.device
-) -> Arm:
+def _vendor(reference: Callable[..., Any], given: Mapping[str, Any], device: torch.device) -> Arm:
     raise LookupError("no library of the device's vendor declares this region")
 
 

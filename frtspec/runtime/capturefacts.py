@@ -70,7 +70,7 @@ def runs(masks: Sequence[Tensor]) -> int:
     """
     most = 0
     for mask in masks:
-        rows = _blocked(mask).reshape(-1, mask.shape[-1]).unique(dim=0)
+        rows = torch.unique(_blocked(mask).reshape(-1, mask.shape[-1]), dim=0)
         starts = rows & ~torch.nn.functional.pad(rows, (1, 0))[:, :-1]
         counts = starts.sum(dim=-1)
         most = max(most, int(counts[0]) if len(rows) == 1 else int(counts.clamp(min=1).sum()))

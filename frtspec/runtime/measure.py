@@ -19,6 +19,7 @@ from frtspec.runtime.spec import InputOf, OutputOf, Seat, Weight
 
 if TYPE_CHECKING:
     from frtspec.runtime.observe import Observation
+    from frtspec.runtime.values import Passed
 
 Conv = nn.modules.conv._ConvNd
 
@@ -62,8 +63,10 @@ class _Facts:
             sizes.setdefault(str(shape[0].alternatives[0]), rows[len(rows) // 2])
         return sizes
 
-    def why(self, test: Measured, reason: str) -> None:
+    def why(self, test: Measured, reason: str) -> Value | None:
+        """Note why a fact is not measured; there is no value then."""
         self.missing[test.subject] = reason
+        return None
 
 
 def at_rest(model: nn.Module, seat: Seat) -> Found:
@@ -91,7 +94,7 @@ def _convolution(read: Callable[[Conv], Value]) -> Callable[[_Facts, Measured], 
             what = f"{test.of} is the weight of a Linear, which slides over nothing"
             facts.void[test.subject] = what
             return None
-        if not isinstance(owner, Conv):
+        if not isinstance(owner, Conv) or owner.transposed:
             facts.why(test, f"{test.of} belongs to a {type(owner).__name__}")
             return None
         return read(owner)
@@ -176,7 +179,7 @@ def _calls(facts: _Facts, test: Measured) -> Value | None:
     return min(seen.calls_per_sample(name))
 
 
-def _passed(facts: _Facts, test: Measured) -> list[object] | None:
+def _passed(facts: _Facts, test: Measured) -> list[Passed] | None:
     if facts.seen is None:
         facts.why(test, "the host has not run")
         return None
@@ -184,7 +187,7 @@ def _passed(facts: _Facts, test: Measured) -> list[object] | None:
     if not found or not any(sample.shapes for sample in found):
         facts.why(test, f"nothing was seen at {test.of}: the binding does not say where it lies")
         return None
-    return list(found)
+    return found
 
 
 def _dtype(facts: _Facts, test: Measured) -> Value | None:
@@ -192,7 +195,7 @@ def _dtype(facts: _Facts, test: Measured) -> Value | None:
     if passed is None:
         return None
     names = {dtype: name for name, dtype in DTYPES.items()}
-    found = sorted({names.get(d, str(d)) for s in passed for d in s.dtypes})  # type: ignore[attr-defined]
+    found = sorted({names.get(d, str(d)) for s in passed for d in s.dtypes})
     return " and ".join(found)
 
 
@@ -207,7 +210,7 @@ def _table(facts: _Facts, test: Measured) -> Value | None:
     found = {
         capturefacts.table(shape, *token[:2])
         for sample, other in zip(passed, others, strict=True)
-        for shape, token in zip(sample.shapes, other.shapes, strict=False)  # type: ignore[attr-defined]
+        for shape, token in zip(sample.shapes, other.shapes, strict=False)
     }
     return "shared" if "shared" in found else "per_token"
 
@@ -221,7 +224,7 @@ def _contents(
         passed = _passed(facts, test)
         if passed is None:
             return None
-        kept = [s.contents for s in passed if s.contents is not None]  # type: ignore[attr-defined]
+        kept = [s.contents for s in passed if s.contents is not None]
         if not kept:
             return facts.why(test, f"{test.of} is too large to be kept over a run")
         found = [value for value in map(compute, kept) if value is not None]

@@ -330,18 +330,29 @@ def _recorders_of(
     for point, stats in requests.items():
         place = seat.points.get(point)
         if place is None:
-            raise Refusal(
-                "calibration.no_place",
-                f"the scheme measures {point}, and the binding does not say where it lies",
-                fix=f"add `point {point} = …` to the seat in the binding",
-                seat=seat.name,
-            )
+            raise _no_place(seat, point)
         module = submodule(model, owner(seat.path, place))
         mine.append(PointRecorder(seat, point, stats, module, place, bands))
     mine += value_recorders(model, seat)
     if capture is not None:
         mine.append(CaptureRecorder(seat, model, modules, capture, bands))
     return mine
+
+
+def _no_place(seat: Seat, point: str) -> Refusal:
+    if point in seat.placeless:
+        return Refusal(
+            "calibration.no_place",
+            f"the scheme measures {point}, which this host shows nowhere: {seat.placeless[point]}",
+            fix="use a scheme that does without this statistic",
+            seat=seat.name,
+        )
+    return Refusal(
+        "calibration.no_place",
+        f"the scheme measures {point}, and the binding does not say where it lies",
+        fix=f"add `point {point} = …` to the seat in the binding",
+        seat=seat.name,
+    )
 
 
 def _end_sample(recorders: Sequence[Recorder]) -> None:

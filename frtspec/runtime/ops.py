@@ -68,9 +68,10 @@ def inner(
 
     def call(*values: Tensor, **named: Tensor) -> Any:
         for before, names, result in seen:
-            same = len(before) == len(values) and names.keys() == named.keys()
-            if same and all(a is b for a, b in zip(before, values, strict=True)):
-                if all(named[name] is value for name, value in names.items()):
+            if len(before) == len(values) and names.keys() == named.keys():
+                pairs = [*zip(before, values, strict=True)]
+                pairs += [(value, named[name]) for name, value in names.items()]
+                if all(one is other for one, other in pairs):
                     return result
         result = compute(*values, **named)
         seen.append((values, named, result))

@@ -77,8 +77,8 @@ def judge(
 
 
 def _ruling(rule: Rule, found: Found) -> Ruling:
-    outcome, told = _size(rule.test, found) if isinstance(rule.test, Constraint) else _fact(
-        rule.test, found
+    outcome, told = (
+        _size(rule.test, found) if isinstance(rule.test, Constraint) else _fact(rule.test, found)
     )
     return Ruling(rule.text, rule.kind, rule.form, outcome, told)
 

@@ -80,18 +80,18 @@ def decoded(spec: StructureSpec, result: Any, scales: Mapping[str, float]) -> An
 def _declared(given: Synthetic, result: Any) -> Iterator[str]:
     """Shapes and dtypes against the spec; not a number."""
     spec = given.spec
-    outputs = named(spec.outputs, result)
+    outputs: dict[str, Any] = dict(named(spec.outputs, result))
     for name, value in outputs.items():
         if value is None:
             continue
         head, _, index = name.partition("[")
         shape = spec.shapes[head]
-        if index or isinstance(value, list):
-            items = value if isinstance(value, list) else [value]
+        items: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
+        if index or isinstance(value, list | tuple):
             start = int(index.rstrip("]")) if index else 0
             shapes = [instance(shape, start + k) for k in range(len(items))]
         else:
-            items, shapes = [value], [shape]
+            shapes = [shape]
         for item, wanted in zip(items, shapes, strict=True):
             if not _fits(given, item, wanted):
                 axes = ", ".join(map(str, wanted))
@@ -123,6 +123,8 @@ def _copy(value: Value) -> Value:
 def _equal(a: Value, b: Value) -> bool:
     left, right = ([v] if isinstance(v, Tensor) else v for v in (a, b))
     return all(
-        torch.equal(x.float() if x.is_floating_point() else x, y.float() if y.is_floating_point() else y)
+        torch.equal(
+            x.float() if x.is_floating_point() else x, y.float() if y.is_floating_point() else y
+        )
         for x, y in zip(left, right, strict=True)
     )

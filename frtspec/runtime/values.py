@@ -81,7 +81,9 @@ def value_recorders(model: nn.Module, seat: Seat) -> Iterator[ValueRecorder]:
     content and observation points that no rule asks about are watched too."""
     kinds = seat.structure.points
     asked = [r.test.of for r in seat.structure.rules if isinstance(r.test, Measured) and r.test.of]
-    if any(isinstance(r.test, Measured) and r.test.fact in _COUNTS_TOKENS for r in seat.structure.rules):
+    if any(
+        isinstance(r.test, Measured) and r.test.fact in _COUNTS_TOKENS for r in seat.structure.rules
+    ):
         asked.append(seat.structure.inputs[0])
     declared = [name for name, kind in kinds.items() if kind != "statistic"]
     for name in dict.fromkeys([*asked, *declared]):

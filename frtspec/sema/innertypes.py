@@ -41,6 +41,10 @@ class Unified:
         }
         return {name: self._outside(Poly.symbol(name)) for name in sorted(used)}
 
+    def size(self, item: Axis) -> Poly | None:
+        """An exact inner size in the outer dims."""
+        return self._outside(item) if isinstance(item, Poly) else None
+
     def _outside(self, poly: Poly) -> Poly:
         own = {s: Poly.symbol(f"{self.slot}.{s}") for s in poly.symbols() if s not in self.dims}
         return poly.subs({**own, **{s: self.dims[s] for s in poly.symbols() if s in self.dims}})
@@ -58,9 +62,9 @@ def unify(slot: str, inner: Inner, given: Mapping[str, Tensor]) -> Unified:
         _match(found, port, value)
     for name, value in given.items():  # sizes made of several dims, once all are known
         for declared, real in _aligned(ports[name], value):
-            if isinstance(declared, Poly) and not set(declared.symbols()) - set(found.dims):
-                if found._outside(declared) != real:
-                    raise _misfit(slot, ports[name], value)
+            known = isinstance(declared, Poly) and set(declared.symbols()) <= set(found.dims)
+            if known and found.size(declared) != real:
+                raise _misfit(slot, ports[name], value)
     return found
 
 

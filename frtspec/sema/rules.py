@@ -84,8 +84,10 @@ class Rules:
                 return False
 
     def _measured(self, expr: ast.Expr) -> Measured | None:
+        subject: ast.Expr
+        bound: ast.Expr | None = None
         if isinstance(expr, ast.FactIs):
-            subject, op, bound = expr.fact, "is", None
+            subject, op = expr.fact, "is"
         else:
             sides = _comparison(expr)
             if sides is None:
@@ -168,8 +170,10 @@ class Rules:
                 ports = [p.name for p in (*structure.inputs, *structure.outputs)]
                 return list(dict.fromkeys([*ports, *points]))
 
-    def _bad(self, message: str, span: Span, help: str) -> None:
+    def _bad(self, message: str, span: Span, help: str) -> Measured | None:
+        """Report; there is no rule then."""
         self.context.error(BAD_FACT, message, span, help=help)
+        return None
 
 
 _WHAT = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from frtspec.diag.source import SourceFile
@@ -11,9 +11,9 @@ from frtspec.ir import decl as ir
 from frtspec.ir import expr as irx
 from frtspec.ir import words
 from frtspec.ir.walk import conditions, statements
-from frtspec.sema.composition import Compositions
 from frtspec.sema.combos import MOST, asked_for, combos, count
 from frtspec.sema.common import metrics, named_once, one_of, only_one, origin, status, version
+from frtspec.sema.composition import Compositions
 from frtspec.sema.context import Context, Notes
 from frtspec.sema.discover import build_discover
 from frtspec.sema.elaborate import elaborate

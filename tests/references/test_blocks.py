@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 import torch
 from flash_rt.catalog.structures.decoder_block.reference import decoder_block_ref
-from flashrt_gen.structures import adaln_producer_v1, decoder_block_v1, decoder_ffn_v1, norm_fused_v2
+from flashrt_gen.structures import (
+    adaln_producer_v1,
+    decoder_block_v1,
+    decoder_ffn_v1,
+    norm_fused_v2,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from reference_kit import BOTH, SLOW_BOX, few, leads, maker, same, seeds, sizes
@@ -125,7 +130,9 @@ def test_the_plain_block_is_a_layer_of_qwen3(dtype: torch.dtype) -> None:
                 "w_down": layer.mlp.down_proj.weight.T,
                 "activation": "silu",
             },
-            attention=lambda h: layer.self_attn(h, position_embeddings=turn, attention_mask=None)[0],
+            attention=lambda h: layer.self_attn(h, position_embeddings=turn, attention_mask=None)[
+                0
+            ],
             norm="rms",
         )
     same(ours, theirs)
