@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
 from frtspec.codegen.homes import Homes
 from frtspec.codegen.names import free, structure_module
-from frtspec.codegen.pysrc import Py, call, imports, pyrepr, told_lines
+from frtspec.codegen.pysrc import WIDTH, Py, call, imports, pyrepr, told_lines, wrapped
 from frtspec.codegen.seatsrc import LOCALS, SeatSource, SeatView, target
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Binding, HostRef, Seat, Structure, WeightView
@@ -26,7 +26,7 @@ class BindingView:
     summary: tuple[str, ...]
     imports: tuple[str, ...]
     assertions: tuple[str, ...]
-    scheme_names: str
+    scheme_lines: tuple[str, ...]
     source_digest: str
     contract_digest: str
     hosts: tuple[str, ...]
@@ -75,7 +75,7 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
             for s in structures
             if homes.shared(s)
         ),
-        scheme_names=", ".join(f'"{name}"' for name in homes.program.schemes),
+        scheme_lines=tuple(_scheme_lines(homes.program.schemes)),
         source_digest=binding.origin.source_digest,
         contract_digest=binding.origin.contract_digest,
         hosts=tuple(_host(host) for host in binding.hosts),
@@ -163,20 +163,43 @@ def _dims(binding: Binding) -> list[str]:
     return [*head, *(f"{names[name]} = {text}" for name, text in texts), "return {" + rows + "}"]
 
 
+def _scheme_lines(names: Iterable[str]) -> list[str]:
+    """What `attach` says about its option `scheme`, in the column of the options."""
+    known = ", ".join(f'"{name}"' for name in names)
+    text = f'a quantisation scheme by name ({known}), or "auto" by device'
+    return wrapped(text, width=WIDTH - 19)
+
+
 def _summary(binding: Binding) -> list[str]:
     """One aligned row per seat (name, what sits there, where), then one per pipeline."""
     rows = []
     for group in binding.groups:
         for seat in group.seats:
-            members = ", ".join(dict.fromkeys(_module_text(view) for view in seat.siblings))
-            where = f"{seat.path.text}   ({members})" if members else seat.path.text
-            rows.append((seat.name, target(seat), where))
+            rows.append((seat.name, target(seat), seat.path.text, _form(seat)))
     widths = [max((len(row[k]) for row in rows), default=0) for k in (0, 1)]
-    lines = [f"{name:<{widths[0]}}   {what:<{widths[1]}}   {where}" for name, what, where in rows]
+    lines = []
+    for name, what, where, told in rows:
+        head = f"{name:<{widths[0]}}   {what:<{widths[1]}}"
+        place = f"{where}   ({told})" if told else where
+        if len(head) + len(place) > WIDTH - 8:
+            lines += [head.rstrip(), f"    {where}", *([f"    ({told})"] if told else [])]
+        else:
+            lines.append(f"{head}   {place}")
     for use in binding.pipelines:
         stages = ", ".join(stage.name for stage in use.stages)
         lines.append(f"{use.pipeline[0]} v{use.pipeline[1]}: {stages} (its own module)")
     return lines
+
+
+def _form(seat: Seat) -> str:
+    """What a reader has to know about how a seat stands in its host."""
+    if seat.route is not None:
+        return f"function {seat.route.name}"
+    if seat.cadence is not None:
+        return f"once a {seat.cadence}".replace("a o", "an o")
+    if seat.form == "block":
+        return "whole, with its children"
+    return ", ".join(dict.fromkeys(_module_text(view) for view in seat.siblings))
 
 
 def _module_text(view: WeightView) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
@@ -44,6 +45,18 @@ class SeatView:
     fields: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Call:
+    """A line that finds one thing, the loops around it, and when it runs."""
+
+    loops: tuple[Loop, ...]
+    conditions: tuple[ast.Expr, ...]
+    text: str
+
+    def loop(self, depth: int) -> Loop | None:
+        return self.loops[depth] if depth < len(self.loops) else None
+
+
 class SeatSource:
     """Builds the seat functions of one binding and the loops over them.
 
@@ -64,32 +77,28 @@ class SeatSource:
     def build(self, groups: Sequence[EachSeats]) -> tuple[list[SeatView], list[str]]:
         """The seat functions, and the lines that fill ``found`` with seats."""
         seats: list[SeatView] = []
-        lines: list[str] = []
+        calls: list[_Call] = []
         for group in groups:
             indexes, scope = self._inside(group.loops)
-            calls: list[tuple[list[ast.Expr], str]] = []
             for seat in group.seats:
                 view = self._seat(seat, indexes, scope)
                 seats.append(view)
                 given = ", ".join(_bare(parameter) for parameter in view.parameters)
-                conditions = [] if seat.when is None else [seat.when]
-                calls.append((conditions, f"found.append({view.name}({given}))"))
-            if calls:
-                lines += self._looped(group.loops, indexes, calls)
-        return seats, lines
+                conditions = () if seat.when is None else (seat.when,)
+                text = f"found.append({view.name}({given}))"
+                calls.append(_Call(group.loops, conditions, text))
+        return seats, self._looped(calls, 0)
 
     def links(self, groups: Sequence[EachSeats]) -> list[str]:
         """The lines that fill ``found`` with chains and groups."""
         placed = {seat.name: bool(g.loops) for g in groups for seat in g.seats}
-        lines: list[str] = []
+        calls: list[_Call] = []
         for group in groups:
             indexes, _ = self._inside(group.loops)
             made = [_chain(chain, indexes) for chain in group.chains]
             made += [_group(joined, indexes, placed) for joined in group.groups]
-            calls: list[tuple[list[ast.Expr], str]] = [([], f"found.append({m})") for m in made]
-            if calls:
-                lines += self._looped(group.loops, indexes, calls)
-        return lines
+            calls += [_Call(group.loops, (), f"found.append({item})") for item in made]
+        return self._looped(calls, 0)
 
     def _inside(self, loops: Sequence[Loop]) -> tuple[tuple[str, ...], Scope]:
         """The Python names of the loops' indexes, and the scope inside them."""
@@ -101,28 +110,28 @@ class SeatSource:
             indexes.append(index)
         return tuple(indexes), scope
 
-    def _looped(
-        self,
-        loops: Sequence[Loop],
-        indexes: Sequence[str],
-        calls: Sequence[tuple[list[ast.Expr], str]],
-    ) -> list[str]:
-        """Some calls inside their loops. A condition of the innermost loop that one call has
-        to itself is tested with the call's own."""
-        _, inner = self._inside(loops)
-        where = [loops[-1].where] if loops and loops[-1].where is not None else []
-        if len(calls) == 1:
-            ((own, text),) = calls
-            body = _guarded([*where, *own], [text], inner)
-        else:
-            body = [line for own, text in calls for line in _guarded(own, [text], inner)]
-            body = _guarded(where, body, inner)
-        for depth in range(len(loops) - 1, -1, -1):
-            loop, (_, outer) = loops[depth], self._inside(loops[:depth])
-            body = [_range(loop, indexes[depth], outer), *indented(body)]
-            if depth and (condition := loops[depth - 1].where) is not None:
-                body = _guarded([condition], body, self._inside(loops[:depth])[1])
-        return body
+    def _looped(self, calls: Sequence[_Call], depth: int) -> list[str]:
+        """The calls in order; those next to each other under one loop share it."""
+        lines: list[str] = []
+        for _, run in groupby(calls, key=lambda call: id(call.loop(depth))):
+            inside = list(run)
+            loop = inside[0].loop(depth)
+            if loop is None:
+                scope = self._inside(inside[0].loops)[1]
+                lines += [n for c in inside for n in _guarded(c.conditions, [c.text], scope)]
+                continue
+            loops = inside[0].loops[: depth + 1]
+            (*_, index), scope = self._inside(loops)
+            head = _range(loop, index, self._inside(loops[:-1])[1])
+            lines += [head, *indented(self._body(loop, inside, depth + 1, scope))]
+        return lines
+
+    def _body(self, loop: Loop, calls: list[_Call], depth: int, scope: Scope) -> list[str]:
+        """What a loop runs, under its own condition. One call alone is tested together."""
+        where = () if loop.where is None else (loop.where,)
+        if len(calls) == 1 and calls[0].loop(depth) is None:
+            return _guarded((*where, *calls[0].conditions), [calls[0].text], scope)
+        return _guarded(where, self._looped(calls, depth), scope)
 
     def _seat(self, seat: Seat, indexes: Sequence[str], scope: Scope) -> SeatView:
         name = free(seat.name, self.used, "_seat")
@@ -140,6 +149,9 @@ class SeatSource:
             f"slots={_slots([*seat.slots, *seat.siblings], 'at', scope)}",
             f"points={_mapping([(n, _place(p, seat, 'at', scope)) for n, p in seat.points])}",
         ]
+        if seat.placeless:
+            reasons = [(name, Py(text_literal(reason))) for name, reason in seat.placeless]
+            fields.append(f"placeless={_mapping(reasons)}")
         if seat.boundary:
             around, lines = _around(seat, scope)
             places += lines

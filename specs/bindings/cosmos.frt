@@ -4,11 +4,11 @@ binding cosmos {
   """Cosmos video transformers as diffusers builds them.
 
   The products have no biases, the gelu is the exact one, and each adaptive norm projects its
-  conditioning through a small middle width. Before diffusers 0.36 the attention is computed
+  conditioning through a small middle width. Before diffusers 0.37 the attention is computed
   inside the processor, so nothing could be routed.
   """
   status draft
-  host diffusers ">=0.36,<0.43" class CosmosTransformer3DModel
+  host diffusers ">=0.37,<0.43" class CosmosTransformer3DModel
 
   dims {
     H = config.num_attention_heads,

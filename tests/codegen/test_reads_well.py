@@ -43,9 +43,10 @@ def test_black_would_change_nothing() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=IDS)
 def test_lines_fit(path: Path) -> None:
-    """All but the first, which cites the spec by its whole path."""
+    """All but the first, which cites the spec by its whole path, and those that hold the
+    path of a module deep in a host, which can't be broken."""
     lines = path.read_text().splitlines()[1:]
-    assert [line for line in lines if len(line) > 100] == []
+    assert [line for line in lines if len(line) > 100 and max(map(len, line.split())) < 64] == []
 
 
 def imported(tree: ast.Module) -> set[str]:

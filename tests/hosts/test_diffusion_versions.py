@@ -15,8 +15,8 @@ from tests.hosts.overlay import NotAvailable, ends, environment, overlay
 
 pytestmark = pytest.mark.slow
 
-DECLARED = {"wan": ">=0.35,<0.43", "cosmos": ">=0.36,<0.43", "flux": ">=0.35,<0.43"}
-"""Cosmos' attention can be routed from 0.36 on."""
+DECLARED = {"wan": ">=0.35,<0.43", "cosmos": ">=0.37,<0.43", "flux": ">=0.35,<0.43"}
+"""Cosmos' attention can be routed from 0.37 on."""
 
 ROOT = resources.specs_dir().parent
 

@@ -10,14 +10,18 @@ region of norms and rotation exists in the single blocks only.
     norm1           adaln_producer v1   transformer_blocks.{i}.norm1
     norm1_context   adaln_producer v1   transformer_blocks.{i}.norm1_context
     qkv             qkv_pack v1         transformer_blocks.{i}.attn   (to_q, to_k, to_v)
-    add_qkv         qkv_pack v1         transformer_blocks.{i}.attn   (add_q_proj, add_k_proj, add_v_proj)
+    add_qkv         qkv_pack v1
+        transformer_blocks.{i}.attn
+        (add_q_proj, add_k_proj, add_v_proj)
     o               linear_proj v1      transformer_blocks.{i}.attn.to_out.0
     add_o           linear_proj v1      transformer_blocks.{i}.attn.to_add_out
     ff              vision_ffn.mlp v3   transformer_blocks.{i}.ff
     ff_context      vision_ffn.mlp v3   transformer_blocks.{i}.ff_context
     single_norm     adaln_producer v1   single_transformer_blocks.{j}.norm
     single_qkv      qkv_pack v1         single_transformer_blocks.{j}.attn   (to_q, to_k, to_v)
-    single_qk       qk_norm_rope v1     single_transformer_blocks.{j}.attn
+    single_qk       qk_norm_rope v1
+        single_transformer_blocks.{j}.attn
+        (function dispatched_attention)
     single_up       linear_proj v1      single_transformer_blocks.{j}.proj_mlp
     single_out      linear_proj v1      single_transformer_blocks.{j}.proj_out
     norm_out        adaln_producer v1   norm_out
@@ -496,7 +500,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flux",
     source_digest="b4f2284704608d866fa3fde280cf6b28b5e7daded728602f800d022402df3813",
-    contract_digest="d5b719eceb0aae7d782499b804a21a688b33c12e186927eee75b6efd067d2995",
+    contract_digest="2c374058e6a880734eb0952f52d4719e6e65cee46911f3c19d5b19f3fcf2ee15",
     hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("FluxTransformer2DModel",)),),
     dims=dims,
     seats=seats,
@@ -529,7 +533,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -13,14 +13,23 @@ move while an observation lasts.
     vision_o       linear_proj v1       backbone.model.model.visual.blocks.{i}.attn.proj
     vision_norm2   norm_fused v1        backbone.model.model.visual.blocks.{i}.norm2
     vision_ffn     vision_ffn.mlp v3    backbone.model.model.visual.blocks.{i}.mlp
-    llm_qkv        qkv_pack v1          backbone.model.model.language_model.layers.{j}.self_attn   (q_proj, k_proj, v_proj)
-    llm_o          linear_proj v1       backbone.model.model.language_model.layers.{j}.self_attn.o_proj
+    llm_qkv        qkv_pack v1
+        backbone.model.model.language_model.layers.{j}.self_attn
+        (q_proj, k_proj, v_proj)
+    llm_o          linear_proj v1
+        backbone.model.model.language_model.layers.{j}.self_attn.o_proj
     llm_ffn        decoder_ffn.mlp v1   backbone.model.model.language_model.layers.{j}.mlp
     norm1          adaln_producer v1    action_head.model.transformer_blocks.{k}.norm1
-    self_qkv       qkv_pack v1          action_head.model.transformer_blocks.{k}.attn1   (to_q, to_k, to_v)
+    self_qkv       qkv_pack v1
+        action_head.model.transformer_blocks.{k}.attn1
+        (to_q, to_k, to_v)
     cross_q        linear_proj v1       action_head.model.transformer_blocks.{k}.attn1.to_q
-    cross_k        cadence_static v1    action_head.model.transformer_blocks.{k}.attn1.to_k
-    cross_v        cadence_static v1    action_head.model.transformer_blocks.{k}.attn1.to_v
+    cross_k        cadence_static v1
+        action_head.model.transformer_blocks.{k}.attn1.to_k
+        (once an observation)
+    cross_v        cadence_static v1
+        action_head.model.transformer_blocks.{k}.attn1.to_v
+        (once an observation)
     o              linear_proj v1       action_head.model.transformer_blocks.{k}.attn1.to_out.0
     ff             vision_ffn.mlp v3    action_head.model.transformer_blocks.{k}.ff
 """
@@ -464,7 +473,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="groot_n17",
     source_digest="32f968c8cf2ea96aabe2fd4af4361d83f5529e0bba98893173d73779ac847cf6",
-    contract_digest="3b405a30b1f505c45f35023fd65893297361f6de6f175e40cc94c1aebfce6004",
+    contract_digest="12c396615e756ef6138c7ebdf3f25aa602190c4172d9af99d3e0d13d52f221a2",
     hosts=(rt.Host("lerobot", ">=0.6.1,<0.7", classes=("GR00TN17",)),),
     dims=dims,
     seats=seats,
@@ -497,7 +506,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

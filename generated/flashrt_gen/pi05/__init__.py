@@ -8,22 +8,44 @@ a factory makes anew for every model. Norms return a tuple; those of the expert 
 hold a projection instead of a weight. The vision tower and the projector run once an observation,
 the expert at every step of the denoising loop.
 
-    vision_norm1       norm_fused v1        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.layer_norm1
-    vision_qkv         qkv_pack v1          model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
-    vision_o           linear_proj v1       model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn.out_proj
-    vision_norm2       norm_fused v1        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.layer_norm2
-    vision_ffn         vision_ffn.mlp v3    model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.mlp
-    features           cadence_static v1    model.paligemma_with_expert.paligemma.model.multi_modal_projector
-    prefix_qkv         qkv_pack v1          model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.self_attn   (q_proj, k_proj, v_proj)
-    prefix_attention   attention_core v1    model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.self_attn
-    prefix_o           linear_proj v1       model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.self_attn.o_proj
-    prefix_ffn         decoder_ffn.mlp v1   model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.mlp
-    expert_norm1       adaln_producer v1    model.paligemma_with_expert.gemma_expert.model.layers.{k}.input_layernorm
-    expert_qkv         qkv_pack v1          model.paligemma_with_expert.gemma_expert.model.layers.{k}.self_attn   (q_proj, k_proj, v_proj)
-    expert_attention   attention_core v1    model.paligemma_with_expert.gemma_expert.model.layers.{k}.self_attn
-    expert_o           linear_proj v1       model.paligemma_with_expert.gemma_expert.model.layers.{k}.self_attn.o_proj
-    expert_norm2       adaln_producer v1    model.paligemma_with_expert.gemma_expert.model.layers.{k}.post_attention_layernorm
-    expert_ffn         decoder_ffn.mlp v1   model.paligemma_with_expert.gemma_expert.model.layers.{k}.mlp
+    vision_norm1       norm_fused v1
+        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.layer_norm1
+    vision_qkv         qkv_pack v1
+        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn
+        (q_proj, k_proj, v_proj)
+    vision_o           linear_proj v1
+        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn.out_proj
+    vision_norm2       norm_fused v1
+        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.layer_norm2
+    vision_ffn         vision_ffn.mlp v3
+        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.mlp
+    features           cadence_static v1
+        model.paligemma_with_expert.paligemma.model.multi_modal_projector
+        (once an observation)
+    prefix_qkv         qkv_pack v1
+        model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.self_attn
+        (q_proj, k_proj, v_proj)
+    prefix_attention   attention_core v1
+        model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.self_attn
+        (function attention)
+    prefix_o           linear_proj v1
+        model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.self_attn.o_proj
+    prefix_ffn         decoder_ffn.mlp v1
+        model.paligemma_with_expert.paligemma.model.language_model.layers.{j}.mlp
+    expert_norm1       adaln_producer v1
+        model.paligemma_with_expert.gemma_expert.model.layers.{k}.input_layernorm
+    expert_qkv         qkv_pack v1
+        model.paligemma_with_expert.gemma_expert.model.layers.{k}.self_attn
+        (q_proj, k_proj, v_proj)
+    expert_attention   attention_core v1
+        model.paligemma_with_expert.gemma_expert.model.layers.{k}.self_attn
+        (function attention)
+    expert_o           linear_proj v1
+        model.paligemma_with_expert.gemma_expert.model.layers.{k}.self_attn.o_proj
+    expert_norm2       adaln_producer v1
+        model.paligemma_with_expert.gemma_expert.model.layers.{k}.post_attention_layernorm
+    expert_ffn         decoder_ffn.mlp v1
+        model.paligemma_with_expert.gemma_expert.model.layers.{k}.mlp
     expert_norm        adaln_producer v1    model.paligemma_with_expert.gemma_expert.model.norm
     action_in          linear_proj v1       model.action_in_proj
     time_in            linear_proj v1       model.time_mlp_in
@@ -688,7 +710,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="pi05",
     source_digest="268958184b332435ed5ec3c968ed022a6009c0fbca61df2f233644490bbc690e",
-    contract_digest="45f3e94b0f467517e6deab40fc518fc846429cddeae9c104ef70af6f23c1821d",
+    contract_digest="4b3182d3d6f90abc2ac43727b9a6215ac2af54c89b214fae078fe4d921e7fd3c",
     hosts=(rt.Host("lerobot", ">=0.6.1,<0.7", classes=("PI05Policy",)),),
     dims=dims,
     seats=seats,
@@ -721,7 +743,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -8,19 +8,36 @@ residuals in place, so the seats are the parts, and their boundary is nowhere. E
 `self_attn_every_n_layers`-th layer of the expert attends to itself; the others project keys and
 values of the prefix, which do not move while an observation lasts.
 
-    vision_norm1   norm_fused v1        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.layer_norm1
-    vision_qkv     qkv_pack v1          model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
-    vision_o       linear_proj v1       model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn.out_proj
-    vision_norm2   norm_fused v1        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.layer_norm2
-    vision_ffn     vision_ffn.mlp v3    model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.mlp
-    features       cadence_static v1    model.vlm_with_expert.vlm.model.connector
-    prefix_qkv     qkv_pack v1          model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn   (q_proj, k_proj, v_proj)
-    prefix_o       linear_proj v1       model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn.o_proj
+    vision_norm1   norm_fused v1
+        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.layer_norm1
+    vision_qkv     qkv_pack v1
+        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn
+        (q_proj, k_proj, v_proj)
+    vision_o       linear_proj v1
+        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn.out_proj
+    vision_norm2   norm_fused v1
+        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.layer_norm2
+    vision_ffn     vision_ffn.mlp v3
+        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.mlp
+    features       cadence_static v1
+        model.vlm_with_expert.vlm.model.connector
+        (once an observation)
+    prefix_qkv     qkv_pack v1
+        model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn
+        (q_proj, k_proj, v_proj)
+    prefix_o       linear_proj v1
+        model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn.o_proj
     prefix_ffn     decoder_ffn.mlp v1   model.vlm_with_expert.vlm.model.text_model.layers.{j}.mlp
-    expert_qkv     qkv_pack v1          model.vlm_with_expert.lm_expert.layers.{k}.self_attn   (q_proj, k_proj, v_proj)
+    expert_qkv     qkv_pack v1
+        model.vlm_with_expert.lm_expert.layers.{k}.self_attn
+        (q_proj, k_proj, v_proj)
     cross_q        linear_proj v1       model.vlm_with_expert.lm_expert.layers.{k}.self_attn.q_proj
-    cross_k        cadence_static v1    model.vlm_with_expert.lm_expert.layers.{k}.self_attn.k_proj
-    cross_v        cadence_static v1    model.vlm_with_expert.lm_expert.layers.{k}.self_attn.v_proj
+    cross_k        cadence_static v1
+        model.vlm_with_expert.lm_expert.layers.{k}.self_attn.k_proj
+        (once an observation)
+    cross_v        cadence_static v1
+        model.vlm_with_expert.lm_expert.layers.{k}.self_attn.v_proj
+        (once an observation)
     expert_o       linear_proj v1       model.vlm_with_expert.lm_expert.layers.{k}.self_attn.o_proj
     expert_ffn     decoder_ffn.mlp v1   model.vlm_with_expert.lm_expert.layers.{k}.mlp
     state          linear_proj v1       model.state_proj
@@ -567,7 +584,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="smolvla",
     source_digest="d726b5da3e712c3b57004298f098e5b83b60be544575418204226fc290c97098",
-    contract_digest="755406529442ec2ee5f5b8c18465dc584ba6e99f69442dbd1b385385a91959df",
+    contract_digest="550345079234ddac361874cab1061a330a623cc2c63837847d53f521e0f4c43a",
     hosts=(rt.Host("lerobot", ">=0.6.1,<0.7", classes=("SmolVLAPolicy",)),),
     dims=dims,
     seats=seats,
@@ -600,7 +617,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -7,14 +7,14 @@ A block computes its modulation inline. Where the conditioning has one row a tok
 TI2V) the whole block is a seat; the parts of a block are seats on every Wan. Keys and values of
 the cross-attention depend on the prompt alone.
 
-    block     modnorm_qkv_chain v3   blocks.{i}
+    block     modnorm_qkv_chain v3   blocks.{i}   (whole, with its children)
     qkv       qkv_pack v1            blocks.{i}.attn1   (to_q, to_k, to_v)
-    qk        qk_norm_rope v1        blocks.{i}.attn1
+    qk        qk_norm_rope v1        blocks.{i}.attn1   (function dispatched_attention)
     o         linear_proj v1         blocks.{i}.attn1.to_out.0
     norm2     norm_fused v1          blocks.{i}.norm2
     cross_q   linear_proj v1         blocks.{i}.attn2.to_q
-    cross_k   cadence_static v1      blocks.{i}.attn2.to_k
-    cross_v   cadence_static v1      blocks.{i}.attn2.to_v
+    cross_k   cadence_static v1      blocks.{i}.attn2.to_k   (once a prompt)
+    cross_v   cadence_static v1      blocks.{i}.attn2.to_v   (once a prompt)
     cross_o   linear_proj v1         blocks.{i}.attn2.to_out.0
     ffn       vision_ffn.mlp v3      blocks.{i}.ffn
 """
@@ -345,7 +345,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="wan",
     source_digest="24a3e303b6b410ac1c76f6021111a839ded9837ca79581efa149dfb62e2da2e5",
-    contract_digest="cd37122f49d3dac6aead0544a654f321537fbac099f06a5aab96f582bb3c2fc0",
+    contract_digest="1f4366d8be7ca63362d8cf7e8e9409de0c30bcd89c5b554ab642912673ca8892",
     hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("WanTransformer3DModel",)),),
     dims=dims,
     seats=seats,
@@ -378,7 +378,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

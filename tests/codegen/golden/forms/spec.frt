@@ -2,17 +2,17 @@ frt 1
 
 structure core version 1 {
   """Scores of queries and keys, and the values they pick."""
-  dim B, H, S, D
+  dim B, H, S, T, D
   in  q     [B, H, S, D] : host
-  in  k     [B, H, S, D] : host
-  in  v     [B, H, S, D] : host
-  in  bias? [B, 1, S, S] : host
+  in  k     [B, H, T, D] : host
+  in  v     [B, H, T, D] : host
+  in  bias? [B, 1, S, T] : host
   out y     [B, S, H, D] : host
   reference {
     point q_in = q
     let s = f32(q_in) @ transpose(f32(k), 2, 3)
     let s = s + f32(bias)  when present bias
-    yield y = cast(transpose(softmax(s, over S) @ f32(v), 1, 2), q)
+    yield y = cast(transpose(softmax(s, over T) @ f32(v), 1, 2), q)
   }
 }
 
@@ -26,7 +26,7 @@ structure affine version 1 {
   slot shift [D]
   reference {
     let h = x @ w
-    yield y = h * f32(table)[0] + shift
+    yield y = cast(f32(h) * f32(table)[0] + f32(shift), x)
   }
 }
 
@@ -42,6 +42,7 @@ structure held version 1 {
 }
 
 scheme off {
+  at affine version 1 keep "a table is small"
   otherwise keep "nothing here has a form"
 }
 
