@@ -92,3 +92,9 @@ class Pattern:
     dims: tuple[str, ...] = ()
     route: Routed | None = None
     called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def needs_run(self) -> bool:
+        """Whether the seat's module is called with several values, or gives several."""
+        several = any(at.arg is not None or at.item is not None for at in self.ports.values())
+        return self.route is None and several

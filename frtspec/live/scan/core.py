@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from frtspec.live.scan import match
+from frtspec.live.scan import called, match
 from frtspec.live.scan.coverage import coverage
 from frtspec.live.scan.draft import draft, unwritable
 from frtspec.live.scan.found import FoundSeat
@@ -58,6 +58,7 @@ def scan(
     run.check_run()
     run.writable()
     run.settle(forward)
+    run.outermost()
     seats = run.in_order()
     text, families = draft(run.tree, seats, name)
     return ScanResult(
@@ -141,7 +142,8 @@ class _Scan:
         for structure in self.structures:
             for pattern in structure.discover:
                 own = [role for role in pattern.roles if role.where != "around"]
-                if pattern.route is None and any(wanted(role) for role in own):
+                alone = pattern.route is None and not pattern.needs_run
+                if alone and any(wanted(role) for role in own):
                     yield structure, pattern
 
     # ------------------------------------------------------------ projections together
@@ -274,7 +276,7 @@ class _Scan:
     def settle(self, forward: Callable[[], Any] | None) -> None:
         """Of the ways each seat could be written, the first that the host agrees with: a
         boundary around a seam before none. Without a run, the first."""
-        options = [*(self._ways(seat) for seat in self.seats), *self._routed()]
+        options = [*(self._ways(seat) for seat in self.seats), *self._routed(), *self._called()]
         if forward is None:
             self.seats = [tried[0] for tried in options]
             return
@@ -285,8 +287,19 @@ class _Scan:
             if right:
                 self.seats.append(_told(right, tried[0]))
                 continue
+            if tried[0].pattern.needs_run:
+                continue  # its parts are seats of their own
             for path in tried[-1].modules():
                 self.rejected.setdefault(path, Trouble("disagrees", found[-1] or ""))
+
+    def outermost(self) -> None:
+        """Drops seats inside a module that another seat stands for."""
+        whole = [s.path for s in self.seats if s.pattern.needs_run]
+        self.seats = [
+            seat
+            for seat in self.seats
+            if not any(module.startswith(f"{path}.") for path in whole for module in seat.modules())
+        ]
 
     def routes(self) -> list[tuple[StructureSpec, Pattern]]:
         """Patterns of functions that a host looks up."""
@@ -296,6 +309,21 @@ class _Scan:
         for path in dict.fromkeys(path for path, _ in (self.seen.routed if self.seen else ())):
             if self.tree.trouble(path) is None and self.seen is not None:
                 yield from ways(self.tree, path, self.seen, self.routes())
+
+    def _called(self) -> Iterator[list[FoundSeat]]:
+        """Modules that take several values, in every way that a pattern of theirs allows."""
+        several = [(s, p) for s in self.structures for p in s.discover if p.needs_run]
+        for path in self.seen.calls if self.seen else ():
+            if not path or self.seen is None or self.tree.trouble_below(path) is not None:
+                continue
+            found = [
+                seat
+                for structure, pattern in several
+                for seat in called.ways(self.tree, path, self.seen, structure, pattern)
+                if unwritable(seat) is None
+            ]
+            if found:
+                yield found
 
     def _ways(self, seat: FoundSeat) -> list[FoundSeat]:
         return self._around(seat) if seat.pattern.seam else [seat]

@@ -206,6 +206,8 @@ def _weight(weight: Weight, slot: str, base: str) -> str:
     layout = f" : {weight.layout}" if weight.layout else ""
     if weight.view == "chunks":
         path = f"chunks({path}, {', '.join(map(str, weight.args[1:]))})"
+    elif weight.view == "part":
+        path = f"part({path}, {', '.join(map(str, weight.args))})"
     elif weight.view != "param":
         path = f"{weight.view}({path})"
     return f"{path}{layout}"

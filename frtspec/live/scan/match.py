@@ -25,11 +25,13 @@ MOST_MODULES = 16
 
 @dataclass(frozen=True)
 class Filled:
-    """Roles filled with leaves: ``slots`` as a binding has them, ``dims`` that follow."""
+    """Roles filled with leaves: ``slots`` as a binding has them with their in_out ``sizes``,
+    ``dims`` that follow."""
 
     leaves: Mapping[str, Leaf]
     slots: Mapping[str, Weight]
     dims: Mapping[str, int]
+    sizes: Mapping[str, tuple[int, ...]]
 
 
 def candidates(
@@ -147,7 +149,8 @@ def _solved(
             continue
         wanted = {s for shape in shapes.values() for axis in shape for s in axis.symbols()}
         dims = {name: value for name, value in solution.values.items() if name in wanted}
-        yield Filled(leaves, {slot: weight for slot, (weight, _) in parts.items()}, dims)
+        slots = {slot: weight for slot, (weight, _) in parts.items()}
+        yield Filled(leaves, slots, dims, {slot: size for slot, (_, size) in parts.items()})
 
 
 def _weights(role: Role, leaf: Leaf) -> list[tuple[Held, Tensor | None, str]]:

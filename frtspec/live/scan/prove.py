@@ -66,11 +66,11 @@ def prove(
     found: list[Proven] = []
     untold: str | None = None
     for number, filled in enumerate(fillings):
-        choices = list(_variants(structure, pattern, filled))
-        if not choices:
+        chosen = list(choices(structure, pattern, filled))
+        if not chosen:
             untold = untold or _untold(tree, pattern, filled)
             continue
-        for variants, dims in product(choices, _dims(tree, path, structure, filled)):
+        for variants, dims in product(chosen, _dims(tree, path, structure, filled)):
             trial = Trial(structure, pattern, path, filled, variants, dims)
             distance, told = trial.run(twin)
             if distance is not None and distance <= CLOSE:
@@ -118,9 +118,7 @@ _PLAIN = (bool, int, float, str, type(None))
 # ---------------------------------------------------------------- what is tried
 
 
-def _variants(
-    structure: StructureSpec, pattern: Pattern, filled: Filled
-) -> Iterator[dict[str, str]]:
+def choices(structure: StructureSpec, pattern: Pattern, filled: Filled) -> Iterator[dict[str, str]]:
     """Every choice of the variants that the cut reads, that fits what was told and what
     is there. Axes outside a seam are not chosen here."""
     axes = structure.variants

@@ -113,6 +113,8 @@ def _size(model: nn.Module, weight: Weight) -> tuple[int, ...]:
     shape = tuple(model.get_parameter(weight.path).shape)
     if weight.view == "chunks":
         shape = (shape[0] // (len(weight.args) - 1), *shape[1:])
+    if weight.view == "part":
+        shape = (shape[0] // int(weight.args[1]), *shape[1:])
     if weight.view == "flat":
         shape = (shape[0], prod(shape[1:]))
     return (*shape[:-2], shape[-1], shape[-2]) if weight.layout == "out_in" else shape

@@ -46,13 +46,13 @@ def module_seat(
         points=points,
         claims=frozenset(w.path for w in proven.filled.slots.values() if w.path),
         boundary=boundary,
-        expects=_expects(tree, path, pattern, inner),
+        expects=expects(tree, path, pattern, inner),
         proof=f"a copy with random weights: relative distance {proven.distance:.0e}",
-        why=_why(pattern, leaves, proven.variants, path),
+        why=why(pattern, leaves, proven.variants, path),
     )
 
 
-def _expects(
+def expects(
     tree: Tree, path: str, pattern: Pattern, leaves: Mapping[str, Leaf]
 ) -> tuple[Expect, ...]:
     rows = [Expect("class", (type(tree.modules[path]).__name__,))]
@@ -72,7 +72,7 @@ def _expects(
     return (*rows, Expect("returns", ("tensor",)))
 
 
-def _why(
+def why(
     pattern: Pattern, leaves: Mapping[str, Leaf], variants: Mapping[str, str], path: str
 ) -> dict[str, str]:
     found: dict[str, str] = {}

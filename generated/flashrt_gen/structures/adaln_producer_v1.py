@@ -27,11 +27,21 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import Poly, dims, measured, rows
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops, require
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    StructureSpec,
+    check_abi,
+    ops,
+    require,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "61c5227776e9068d14b8a5f2060e35cb5e395504b83b22976e468e0a6f4fb542"
+SOURCE_DIGEST = "3ed23e79bf0a162d6c2b6c030ffdd9b23d8b3ec64a4d749f81e764dfebbd107f"
 CONTRACT_DIGEST = "bd24274c12f0e5cb313af7bb3716339961d90d090d747b7ac1c44e501b2757f2"
 
 M, D, C = dims("M", "D", "C")
@@ -173,6 +183,125 @@ RULES = (
     require(measured("fingerprint_margin", "cond_in", ">=", 0.001), form="step_table"),
 )
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "style",
+                "linear",
+                holds=(
+                    Held(("style_w",), when=lambda v: v["style"] == "scale_shift_gate"),
+                    Held(
+                        ("style_b",), optional=True, when=lambda v: v["style"] == "scale_shift_gate"
+                    ),
+                ),
+            ),
+            Role("inner", "layer_norm", gives="eps"),
+        ),
+        points={"cond_in": RoleAt("arg", arg="cond"), "x_in": RoleAt("input")},
+        variants={"style": "scale_shift_gate", "norm": "layer", "epilogue": "none"},
+        ports={
+            "x": RoleAt("input"),
+            "cond": RoleAt("arg", arg="cond"),
+            "y": RoleAt("output", item=0),
+            "gate": RoleAt("output", item=1),
+        },
+        called={"cond": ("cond", "emb", "temb", "embedded_timestep", "conditioning_embedding")},
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "style",
+                "linear",
+                holds=(
+                    Held(("style_w",), when=lambda v: v["style"] == "scale_shift_gate"),
+                    Held(
+                        ("style_b",), optional=True, when=lambda v: v["style"] == "scale_shift_gate"
+                    ),
+                ),
+            ),
+        ),
+        points={"cond_in": RoleAt("arg", arg="cond"), "x_in": RoleAt("input")},
+        variants={"style": "scale_shift_gate", "norm": "rms", "epilogue": "none"},
+        ports={
+            "x": RoleAt("input"),
+            "cond": RoleAt("arg", arg="cond"),
+            "y": RoleAt("output", item=0),
+            "gate": RoleAt("output", item=1),
+        },
+        called={"cond": ("cond", "emb", "temb", "embedded_timestep", "conditioning_embedding")},
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "style",
+                "linear",
+                holds=(
+                    Held(("style_w",), when=lambda v: v["style"] == "scale_shift_gate"),
+                    Held(
+                        ("style_b",), optional=True, when=lambda v: v["style"] == "scale_shift_gate"
+                    ),
+                ),
+            ),
+            Role("inner", "layer_norm", gives="eps"),
+        ),
+        points={"cond_in": RoleAt("arg", arg="cond"), "x_in": RoleAt("input")},
+        variants={"style": "scale_shift_gate", "norm": "layer", "epilogue": "none"},
+        ports={
+            "x": RoleAt("input"),
+            "cond": RoleAt("arg", arg="cond"),
+            "y": RoleAt("output", item=0),
+            "gate": RoleAt("output", item=1, layout="one_token"),
+        },
+        called={"cond": ("cond", "emb", "temb", "embedded_timestep", "conditioning_embedding")},
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "style",
+                "linear",
+                holds=(
+                    Held(("style_w",), when=lambda v: v["style"] == "scale_shift_gate"),
+                    Held(
+                        ("style_b",), optional=True, when=lambda v: v["style"] == "scale_shift_gate"
+                    ),
+                ),
+            ),
+        ),
+        points={"cond_in": RoleAt("arg", arg="cond"), "x_in": RoleAt("input")},
+        variants={"style": "scale_shift_gate", "norm": "rms", "epilogue": "none"},
+        ports={
+            "x": RoleAt("input"),
+            "cond": RoleAt("arg", arg="cond"),
+            "y": RoleAt("output", item=0),
+            "gate": RoleAt("output", item=1, layout="one_token"),
+        },
+        called={"cond": ("cond", "emb", "temb", "embedded_timestep", "conditioning_embedding")},
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "style",
+                "linear",
+                holds=(
+                    Held(("pair_w",), when=lambda v: v["style"] == "scale_shift"),
+                    Held(("pair_b",), optional=True, when=lambda v: v["style"] == "scale_shift"),
+                ),
+            ),
+            Role("inner", "layer_norm", gives="eps"),
+        ),
+        points={"cond_in": RoleAt("arg", arg="cond"), "x_in": RoleAt("input")},
+        variants={"style": "scale_shift", "norm": "layer", "epilogue": "none"},
+        ports={"x": RoleAt("input"), "cond": RoleAt("arg", arg="cond"), "y": RoleAt("output")},
+        called={"cond": ("cond", "emb", "temb", "embedded_timestep", "conditioning_embedding")},
+    ),
+)
+
 SPEC = StructureSpec(
     name="adaln_producer",
     version=1,
@@ -191,4 +320,5 @@ SPEC = StructureSpec(
     latency_against=("torch_compile", "vendor"),
     reference=reference,
     rules=RULES,
+    discover=DISCOVER,
 )

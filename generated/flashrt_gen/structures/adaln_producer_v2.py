@@ -21,11 +21,11 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import Poly, dims, rows
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.runtime import Bound, Held, Pattern, Role, RoleAt, StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "89279506748ba8eabc44bdb34a1dfbb69fe41e3702fdf12b5877c91d353f9aa2"
+SOURCE_DIGEST = "75f184feee25fb5591f3573741b48c7b018561b720485b1814213267157cddab"
 CONTRACT_DIGEST = "a01a7279842d2f024ec3a8e68c2d1248b7ef6fd9df5a80ec456a07127cf91a22"
 
 M, D, C, R = dims("M", "D", "C", "R")
@@ -131,6 +131,35 @@ def reference(
     return y, gate
 
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "first",
+                "linear",
+                holds=(Held(("style_down",), when=lambda v: v["projection"] == "low_rank"),),
+            ),
+            Role(
+                "second",
+                "linear",
+                holds=(Held(("style_up",), when=lambda v: v["projection"] == "low_rank"),),
+            ),
+            Role("inner", "layer_norm", gives="eps"),
+        ),
+        points={"cond_in": RoleAt("arg", arg="cond"), "x_in": RoleAt("input")},
+        variants={"projection": "low_rank", "norm": "layer"},
+        ports={
+            "x": RoleAt("input"),
+            "cond": RoleAt("arg", arg="cond"),
+            "style_term": RoleAt("arg", arg="term"),
+            "y": RoleAt("output", item=0),
+            "gate": RoleAt("output", item=1, layout="one_token"),
+        },
+        called={"cond": ("embedded_timestep", "cond", "emb"), "term": ("temb",)},
+    ),
+)
+
 SPEC = StructureSpec(
     name="adaln_producer",
     version=2,
@@ -148,4 +177,5 @@ SPEC = StructureSpec(
     boundary_gate=(Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs")),
     latency_against=("torch_compile", "vendor"),
     reference=reference,
+    discover=DISCOVER,
 )

@@ -53,6 +53,65 @@ structure adaln_producer version 1 {
     yield stream = x_in                          when epilogue is gate_residual
   }
 
+  # The gate comes with or without an axis of tokens; the norm is a module inside, or inline.
+  discover {
+    role style : linear (style_w, style_b)
+    role inner : layer_norm gives eps
+    called cond (cond, emb, temb, embedded_timestep, conditioning_embedding)
+    variant style = scale_shift_gate
+    variant norm = layer
+    variant epilogue = none
+    point cond_in = arg cond
+    point x_in    = input
+    boundary at seat { x = input, cond = arg cond, y = output[0], gate = output[1] }
+  }
+
+  discover {
+    role style : linear (style_w, style_b)
+    called cond (cond, emb, temb, embedded_timestep, conditioning_embedding)
+    variant style = scale_shift_gate
+    variant norm = rms
+    variant epilogue = none
+    point cond_in = arg cond
+    point x_in    = input
+    boundary at seat { x = input, cond = arg cond, y = output[0], gate = output[1] }
+  }
+
+  discover {
+    role style : linear (style_w, style_b)
+    role inner : layer_norm gives eps
+    called cond (cond, emb, temb, embedded_timestep, conditioning_embedding)
+    variant style = scale_shift_gate
+    variant norm = layer
+    variant epilogue = none
+    point cond_in = arg cond
+    point x_in    = input
+    boundary at seat { x = input, cond = arg cond, y = output[0], gate = output[1] : one_token }
+  }
+
+  discover {
+    role style : linear (style_w, style_b)
+    called cond (cond, emb, temb, embedded_timestep, conditioning_embedding)
+    variant style = scale_shift_gate
+    variant norm = rms
+    variant epilogue = none
+    point cond_in = arg cond
+    point x_in    = input
+    boundary at seat { x = input, cond = arg cond, y = output[0], gate = output[1] : one_token }
+  }
+
+  discover {
+    role style : linear (pair_w, pair_b)
+    role inner : layer_norm gives eps
+    called cond (cond, emb, temb, embedded_timestep, conditioning_embedding)
+    variant style = scale_shift
+    variant norm = layer
+    variant epilogue = none
+    point cond_in = arg cond
+    point x_in    = input
+    boundary at seat { x = input, cond = arg cond, y = output }
+  }
+
   # A table of styles holds few rows, and a fingerprint has to tell them apart.
   require for step_table { steps(cond_in) <= 64, fingerprint_margin(cond_in) >= 0.001 }
 

@@ -48,6 +48,25 @@ structure adaln_producer version 2 {
     yield gate = cast(chunk(s, 3)[2], x)
   }
 
+  discover {
+    role first  : linear (style_down)
+    role second : linear (style_up)
+    role inner  : layer_norm gives eps
+    called cond (embedded_timestep, cond, emb)
+    called term (temb)
+    variant projection = low_rank
+    variant norm = layer
+    point cond_in = arg cond
+    point x_in    = input
+    boundary at seat {
+      x = input,
+      cond = arg cond,
+      style_term = arg term,
+      y = output[0],
+      gate = output[1] : one_token
+    }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 }
