@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 from flashrt_gen import gates, impls
 from torch import Tensor
 
@@ -89,20 +90,34 @@ def cases_of(impl: type[BoundImpl], module: Any) -> list[harness.Case]:
     return found
 
 
-def judged(impl: type[BoundImpl], rung: str) -> list[harness.Result]:
+def judged(impl: type[BoundImpl], rung: str, device: str = "cpu") -> list[harness.Result]:
     module = importlib.import_module(
         f"{gates.__name__}.{impl.SPEC.structure}_v{impl.SPEC.structure_version}"
     )
     cases = cases_of(impl, module)
     assert cases
-    return harness.run(module.SPEC, cases, [impl], bounds=module.SPEC.boundary_gate, rung=rung)
+    bounds = module.SPEC.boundary_gate
+    return harness.run(module.SPEC, cases, [impl], bounds=bounds, rung=rung, device=device)
 
 
 @pytest.mark.parametrize(("impl", "rung"), PAIRS, ids=name_of)
 def test_an_impl_does_what_its_structure_says(impl: type[BoundImpl], rung: str) -> None:
+    hold(impl, rung, "cpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="library products of a CUDA device")
+@pytest.mark.parametrize("impl", [i for i, rung in PAIRS if rung == "torch"], ids=name_of)
+def test_the_library_rung_on_a_gpu(impl: type[BoundImpl]) -> None:
+    if "fp8" in impl.SPEC.name and torch.cuda.get_device_capability() < (8, 9):
+        pytest.skip("FP8 products need compute capability 8.9")
+    hold(impl, "torch", "cuda")
+
+
+def hold(impl: type[BoundImpl], rung: str, device: str) -> None:
+    """An impl against its structure, and its library rung against its emulation."""
     apart: list[float] = []
     tried = against_emulation(impl, apart) if rung == "torch" else impl
-    results = judged(tried, rung)
+    results = judged(tried, rung, device)
     assert {result.verdict for result in results} <= {"pass", "fail"}, [str(r) for r in results]
     least = FOUR_BITS.get(impl.SPEC.name)
     if least is None:
