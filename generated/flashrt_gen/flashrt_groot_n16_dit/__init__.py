@@ -74,7 +74,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_groot_n16_dit",
     source_digest="ea48c9dad4bcbced7f04f148b3244f04b121be3ba858293d28ef05379a014086",
-    contract_digest="bf74ded346c6c7ba03b6ca8678b4abf59e3f4a824fd39f401bf2907581a6bb86",
+    contract_digest="6f572a51b737f4ff367a32d5e277c4bbf1fbfcab6b2f37aa465e0f0cd39331c9",
     hosts=(rt.Host("isaac_gr00t", "n1.6"),),
     dims=dims,
     seats=seats,
@@ -108,7 +108,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -72,7 +72,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_groot_n16_llm",
     source_digest="8f9703360e90dccb2482b4fad54d21d02ed330666ffe7778ee6624daaac74ec2",
-    contract_digest="1e52d2ea45ef00a470d417e7a188b3ab9c6ec31cbce73fb5f2bfb585b944e8f4",
+    contract_digest="14d589b171e3da36afe1c7415919637aa50c9e62da44c70ec2f627dcf454b4cd",
     hosts=(rt.Host("isaac_gr00t", "n1.6"),),
     dims=dims,
     seats=seats,
@@ -106,7 +106,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

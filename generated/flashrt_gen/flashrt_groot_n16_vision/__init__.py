@@ -77,7 +77,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_groot_n16_vision",
     source_digest="c7ba7c6e3f7a9eb1c4e36f70b6187a936f247a908427c8f17e80daba2ca0fe87",
-    contract_digest="efa5d3fbfa5e0b0edcac376e2dd5b0b6d5cc831ee7e09e88167a6737cce00f0f",
+    contract_digest="803749d1a20a2a200f2a0d0a7538134a4c0af596a2b77839dc7741815c522cb6",
     hosts=(rt.Host("isaac_gr00t", "n1.6"),),
     dims=dims,
     seats=seats,
@@ -111,7 +111,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

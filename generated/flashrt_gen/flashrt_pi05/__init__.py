@@ -10,7 +10,8 @@ Evidence:
 Imported from flash-rt, bindings/pi05.yaml, sha256 ee91cd2c72fbf506.
 
     ffn    decoder_ffn.mlp v1   model.paligemma_with_expert.gemma_expert.model.layers.{i}.mlp
-    cond   adaln_producer v1    model.paligemma_with_expert.gemma_expert.model.layers.{i}.post_attention_layernorm
+    cond   adaln_producer v1
+        model.paligemma_with_expert.gemma_expert.model.layers.{i}.post_attention_layernorm
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_pi05",
     source_digest="a20407aeb676f89eee5e35935cc4e26bef01c3eff69e7d0d79d69131b0b168eb",
-    contract_digest="03887e3d0befc0b7339675248b863556961d05567514c2c12b91c81d897f723f",
+    contract_digest="91ae35fbb0b4d1f53a4c10702d2783333d26f3d65515b60a2f24f95ab73303bc",
     hosts=(rt.Host("lerobot", ">=0.5,<0.6"),),
     dims=dims,
     seats=seats,
@@ -126,7 +127,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -9,7 +9,8 @@ The decoder_ffn of flash-rt's binding pi05_prefix.
 Evidence:
 Imported from flash-rt, bindings/pi05_prefix.yaml, sha256 3c8c498558456922.
 
-    ffn   decoder_ffn.mlp v1   model.paligemma_with_expert.paligemma.model.language_model.layers.{i}.mlp
+    ffn   decoder_ffn.mlp v1
+        model.paligemma_with_expert.paligemma.model.language_model.layers.{i}.mlp
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_pi05_prefix",
     source_digest="7a7b44b4f4e6b603e5068c635363a174f2c033b8d5b69cf8a4b8d9a9fd9532f5",
-    contract_digest="13a4f8ed42ec6f0c793f1d554152cd23b6ad53dc275c1a04df80568799893fdd",
+    contract_digest="773a4f071c208847c477ebf07c742b9395afa984790b9ced982564412ec22ce8",
     hosts=(rt.Host("lerobot", ">=0.5,<0.6"),),
     dims=dims,
     seats=seats,
@@ -106,7 +107,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

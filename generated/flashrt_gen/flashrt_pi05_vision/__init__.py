@@ -9,7 +9,8 @@ The vision_ffn of flash-rt's binding pi05_vision.
 Evidence:
 Imported from flash-rt, bindings/pi05_vision.yaml, sha256 4eb1585bc8741c3f.
 
-    ffn   vision_ffn.mlp v2   model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.mlp
+    ffn   vision_ffn.mlp v2
+        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.mlp
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_pi05_vision",
     source_digest="70466ff7202bb22ba80043720949f431b59c91cad3e26f7c65f6bbad15234802",
-    contract_digest="901f613bf5c0742087a79f655a37ce473f8589a99908b756240c541aebe1f0f7",
+    contract_digest="2c70c4f3deaeab358cbe246df2abca7b6d3cf18e4a8e7af933cfb73ac7983b50",
     hosts=(rt.Host("lerobot", ">=0.5,<0.6"),),
     dims=dims,
     seats=seats,
@@ -113,7 +114,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

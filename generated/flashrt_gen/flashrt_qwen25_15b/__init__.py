@@ -84,7 +84,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_qwen25_15b",
     source_digest="6ecee2e086080c02c81865469e4948559e21e683b911212f5fbf388142b0ab07",
-    contract_digest="abb4cabe7c6370ea65aacffd6e53e81841e3f0e7e5ef45ee891393c7ac435b75",
+    contract_digest="701b5cd23da892882e44f60dc4944498a63d2aa8c26b56a05e222188034593d4",
     hosts=(rt.Host("transformers", ">=5.0,<6", classes=("Qwen2ForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -117,7 +117,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -84,7 +84,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_qwen3_8b",
     source_digest="e7a53f3d7de1c65e5c8d80da76a34aa11eaf5fc4e36773f28bc0e6671435f0e1",
-    contract_digest="0d269accafb248433ea05007729db4d84fd10a25024198315a8c90c1e6d5070d",
+    contract_digest="58949ea0de6bb16f138ab48ab3e20cc52c5eeb99c54d3d3f5db11e4179f87e02",
     hosts=(rt.Host("transformers", ">=5.0,<6", classes=("Qwen3ForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -117,7 +117,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -84,7 +84,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_qwen3_vl_8b_text",
     source_digest="63fa5e878f6f7326c09c043768cea702a101f43ce31c3b5304f7e74573781dbd",
-    contract_digest="c4f60e8ca6ba9582e2bfa46ae36e3e0c5f0394ceb03b85bfefa37d54fe74f068",
+    contract_digest="1fd85909e78e4e5a58273921e7ac1c717692c3f5c4d5d5b15307cb401e2f38fa",
     hosts=(rt.Host("transformers", ">=5.0,<6", classes=("Qwen3VLForConditionalGeneration",)),),
     dims=dims,
     seats=seats,
@@ -117,7 +117,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

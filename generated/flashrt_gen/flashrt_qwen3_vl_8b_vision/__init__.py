@@ -81,7 +81,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_qwen3_vl_8b_vision",
     source_digest="78e9562bf71b114f352d8f0f70d2b5afa535669b3180e29fdbb36ceb6ba8d2d1",
-    contract_digest="fbf2a6a4809a1b6582e4fbcda0b7aea05ef7c0e3e9532dc452154bf0878f426b",
+    contract_digest="6e471149c4e2c75f4022b1f8f3784b60d1aa4f6e0574ba390adca40d107c5ef8",
     hosts=(rt.Host("transformers", ">=5.0,<6", classes=("Qwen3VLForConditionalGeneration",)),),
     dims=dims,
     seats=seats,
@@ -114,7 +114,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -72,7 +72,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_smolvla_base",
     source_digest="9dd41d650747c7c9fece0cf71221cf5a8e1adb28db6b40b8f6be92fc0db9c3a9",
-    contract_digest="0cc21107d16beffe82d9f26725452ecf22322d5f3e6449993aa6c2e2bcc4e729",
+    contract_digest="b74c95f2cd24082ed660155287cdb9cfe5a7173174b443c252bcf82f30e5e5f0",
     hosts=(rt.Host("lerobot", ">=0.5,<0.6"),),
     dims=dims,
     seats=seats,
@@ -106,7 +106,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -77,7 +77,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="flashrt_smolvla_vision",
     source_digest="486c142f0863c21f694971635a0acf0372a1d2327d57aabd3f1288ea83872ca5",
-    contract_digest="24bea14e8c151617e8a12705fff78ddb7b2127fbce0f4677df55ea17486f4ce4",
+    contract_digest="f847a120db9ffe90fe13e181478e3a82796df154b28b64aac4284deefb626adc",
     hosts=(rt.Host("lerobot", ">=0.5,<0.6"),),
     dims=dims,
     seats=seats,
@@ -111,7 +111,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

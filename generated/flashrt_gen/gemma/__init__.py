@@ -225,7 +225,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="gemma",
     source_digest="af55f29767d8b630152c05abd32a3a490540ad5f311c79d5a28c146baffe4fa0",
-    contract_digest="3c158755fb3884d1f4d076b2f7961bfe58f3f5e8e3d6f63613105b2842ff1d26",
+    contract_digest="d52269da90c6f68e6f5fce0a3f7ba984989bed0ccea4864dd9cc99a77cad06a6",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("GemmaForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -258,7 +258,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

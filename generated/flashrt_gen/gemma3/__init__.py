@@ -318,7 +318,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="gemma3",
     source_digest="31b3d1e254382f1482f98c03cf4b966fc0d08a8a41b9b4d361097e5dacf8cd69",
-    contract_digest="9275e1086c01ee26f90aa686d5f8796f27e9afa8203164b9851ae6c2250f41d1",
+    contract_digest="2524f18f05f8ab24646fdbd8423a68a546fe8894a8cf7310154ef69841110154",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Gemma3ForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -351,7 +351,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -73,8 +73,8 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
         self.pack("gate_up", numerics.quantize_nvfp4(w_gate_up.mT))
         self.pack("down", numerics.quantize_nvfp4(w_down.mT))
 
-    def run_torch(self, x_in: Tensor, route: Tensor, chosen: Tensor) -> Tensor:
-        """Library ops of torch: x_in [M, D], route [M, K], chosen [M, K] -> routed [M, D]."""
+    def run_torch(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
+        """Library ops of torch: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""
         e = self.e
         x_in_q = numerics.dequantize_nvfp4(*numerics.quantize_nvfp4_one_level(x_in)).bfloat16()
         w_gate_up = numerics.dequantize_nvfp4(
@@ -98,8 +98,8 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
         share = ops.spread(route.float(), chosen, e)
         return torch.einsum("...ed,...e->...d", o, share).bfloat16()
 
-    def run_emulate(self, x_in: Tensor, route: Tensor, chosen: Tensor) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x_in [M, D], route [M, K], chosen [M, K] -> routed [M, D]."""
+    def run_emulate(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
+        """The same arithmetic in plain torch, on any device: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""
         e = self.e
         x_in_q = numerics.dequantize_nvfp4(*numerics.quantize_nvfp4_one_level(x_in))
         w_gate_up = numerics.dequantize_nvfp4(

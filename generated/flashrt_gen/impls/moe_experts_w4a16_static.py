@@ -69,8 +69,8 @@ class MoeExpertsW4a16Static(BoundImpl):
         self.pack("gate_up", numerics.quantize_nvfp4(w_gate_up.mT))
         self.pack("down", numerics.quantize_nvfp4(w_down.mT))
 
-    def run_torch(self, x_in: Tensor, route: Tensor, chosen: Tensor) -> Tensor:
-        """Library ops of torch: x_in [M, D], route [M, K], chosen [M, K] -> routed [M, D]."""
+    def run_torch(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
+        """Library ops of torch: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""
         e = self.e
         x_in_h = x_in.bfloat16()
         w_gate_up = numerics.dequantize_nvfp4(
@@ -92,8 +92,8 @@ class MoeExpertsW4a16Static(BoundImpl):
         share = ops.spread(route.float(), chosen, e)
         return torch.einsum("...ed,...e->...d", o, share).bfloat16()
 
-    def run_emulate(self, x_in: Tensor, route: Tensor, chosen: Tensor) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x_in [M, D], route [M, K], chosen [M, K] -> routed [M, D]."""
+    def run_emulate(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
+        """The same arithmetic in plain torch, on any device: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""
         e = self.e
         w_gate_up = numerics.dequantize_nvfp4(
             self.gate_up, self.gate_up_scale, self.gate_up_tensor_scale

@@ -225,7 +225,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="llama",
     source_digest="3a9a2d53c03fb09d2e72bb62bd27db909fbd9f19ead0d33786ea7474923061f2",
-    contract_digest="8ae2e478f7b6e25e76c424915c93d1d9474bd4f1660a39801dcd452c4edcba09",
+    contract_digest="21d8264f7e21695ca22683da0dc25018b0bdac55180cf025dab530eff9586c29",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("LlamaForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -258,7 +258,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -13,17 +13,25 @@ Verified on 5.13.0 and 5.24.0, built small.
 The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
 
     vision_norm1       norm_fused v1        model.vision_tower.encoder.layers.{i}.layer_norm1
-    vision_qkv         qkv_pack v1          model.vision_tower.encoder.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
-    vision_attention   attention_core v1    model.vision_tower.encoder.layers.{i}.self_attn   (function attention)
-    vision_o           linear_proj v1       model.vision_tower.encoder.layers.{i}.self_attn.out_proj
+    vision_qkv         qkv_pack v1
+        model.vision_tower.encoder.layers.{i}.self_attn
+        (q_proj, k_proj, v_proj)
+    vision_attention   attention_core v1
+        model.vision_tower.encoder.layers.{i}.self_attn
+        (function attention)
+    vision_o           linear_proj v1
+        model.vision_tower.encoder.layers.{i}.self_attn.out_proj
     vision_norm2       norm_fused v1        model.vision_tower.encoder.layers.{i}.layer_norm2
     vision_mlp         vision_ffn.mlp v3    model.vision_tower.encoder.layers.{i}.mlp
     vision_post        norm_fused v1        model.vision_tower.post_layernorm
     projector          linear_proj v1       model.multi_modal_projector.linear
     input_norm         norm_fused v2        model.language_model.layers.{i}.input_layernorm
-    qkv                qkv_pack v1          model.language_model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
+    qkv                qkv_pack v1
+        model.language_model.layers.{i}.self_attn
+        (q_proj, k_proj, v_proj)
     o                  linear_proj v1       model.language_model.layers.{i}.self_attn.o_proj
-    ffn_norm           norm_fused v2        model.language_model.layers.{i}.post_attention_layernorm
+    ffn_norm           norm_fused v2
+        model.language_model.layers.{i}.post_attention_layernorm
     ffn                decoder_ffn.mlp v1   model.language_model.layers.{i}.mlp
     final_norm         norm_fused v2        model.language_model.norm
 """
@@ -471,7 +479,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="paligemma",
     source_digest="e3e7c388fd89810f405685a4a3f8d077e1024253f26e672a18c3662d0b10da73",
-    contract_digest="a106d46eb53a274d0a4bdc7ff0605fd91436b0ff898ce0841762b250b709420d",
+    contract_digest="ad6c72e3c6b3ffed8016636d95e56dfda30374fc8369d607b867d95efcb8a6b9",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("PaliGemmaForConditionalGeneration",)),),
     dims=dims,
     seats=seats,
@@ -504,7 +512,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

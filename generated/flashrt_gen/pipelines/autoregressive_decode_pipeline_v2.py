@@ -159,7 +159,8 @@ def run(
 ) -> trace.Report:
     """Run the pipeline stage by stage, twice on the same windows, and judge it by its rules.
 
-    stages       stage -> function of the stage's values: input_prepare, modality_encode, prefill, token_select, decode
+    stages       stage -> function of the stage's values; the stages are
+                 input_prepare, modality_encode, prefill, token_select, decode
     values       what windows, buffers and state regions hold before the run, or a function
                  that makes them anew for each run
     steps        loop -> number of steps: generate

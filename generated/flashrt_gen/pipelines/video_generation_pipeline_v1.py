@@ -51,7 +51,7 @@ check_abi(1, __name__)
 PIPELINE = trace.PipelineSpec(
     name="video_generation_pipeline",
     version=1,
-    source_digest="e5ebe16bc9fb0303bf4135aa1527f987a22971e2f95c8adf75c0654b075692d9",
+    source_digest="615fbf748fa9cf36eb1c2f41b4b28d652ea8b5313ea8f271697a796b11e0b0a5",
     contract_digest="b84168759f70737596d038c5a93fbc350d1fdf72733137f90aae48117f85b21e",
     family="cond_iter_pipeline",
     flows=(
@@ -157,7 +157,8 @@ def run(
 ) -> trace.Report:
     """Run the pipeline stage by stage, twice on the same windows, and judge it by its rules.
 
-    stages       stage -> function of the stage's values: input_prepare, condition_encode, latent_prepare, denoise, decode
+    stages       stage -> function of the stage's values; the stages are
+                 input_prepare, condition_encode, latent_prepare, denoise, decode
     values       what windows, buffers and state regions hold before the run, or a function
                  that makes them anew for each run
     steps        loop -> number of steps: denoising

@@ -137,7 +137,8 @@ def run(
 ) -> trace.Report:
     """Run the pipeline stage by stage, twice on the same windows, and judge it by its rules.
 
-    stages       stage -> function of the stage's values: obs_encode, action_denoise, readout
+    stages       stage -> function of the stage's values; the stages are
+                 obs_encode, action_denoise, readout
     values       what windows, buffers and state regions hold before the run, or a function
                  that makes them anew for each run
     steps        loop -> number of steps: denoise

@@ -216,7 +216,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen2",
     source_digest="09a520c198e496067a80bd14eb8d976e493094c80a7007663cdee54272acef7a",
-    contract_digest="cf59e5a3d848d1b17473503bef06357c0694390fa0dbe1ce6a46bd2255cc8f96",
+    contract_digest="bc630d08f86061e9f4f464331c4a31b11a5793a537db0fb60217cc181abffa99",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen2ForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -249,7 +249,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

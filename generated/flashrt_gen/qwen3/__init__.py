@@ -281,7 +281,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen3",
     source_digest="a5ace33e9dc6a3fdebb79564290bbbc610609c6bdbfbec767fb61234f721b795",
-    contract_digest="100b336298380df3108d8151c5447c42dae9975bd4a5b773aa4f02f33d30024b",
+    contract_digest="5579b472a938ae7d23e85628a60cf3c66d0d612992522dd446bab5d0204e4cda",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3ForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -314,7 +314,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

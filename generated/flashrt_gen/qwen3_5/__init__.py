@@ -12,7 +12,9 @@ frtspec needs: transformers named its kernels without a version, which `kernels`
 Verified on 5.13.0 and 5.24.0, built small.
 The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no seat takes it.
 
-    delta_in     qkv_pack v1          model.layers.{i}.linear_attn   (in_proj_qkv, in_proj_z, in_proj_b, in_proj_a)
+    delta_in     qkv_pack v1
+        model.layers.{i}.linear_attn
+        (in_proj_qkv, in_proj_z, in_proj_b, in_proj_a)
     delta_out    linear_proj v1       model.layers.{i}.linear_attn.out_proj
     qkv          qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
     rope         qk_norm_rope v1      model.layers.{i}.self_attn   (function rope)
@@ -351,7 +353,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen3_5",
     source_digest="de75aff31dea1e2b09ef1786dfe9e82b47eaa6cefe153067a229c3f179d87859",
-    contract_digest="e745674af23109b472f517a22923327f40c995d31f69021965a034f806c0397b",
+    contract_digest="eb1db25ea7e848b2ee3fc0f2c947be6d1d0e78da454e1992d385846343176acb",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3_5ForCausalLM",)),),
     dims=dims,
     seats=seats,
@@ -384,7 +386,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -27,10 +27,15 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     merger_fc1         linear_proj v1        model.visual.merger.linear_fc1
     merger_fc2         linear_proj v1        model.visual.merger.linear_fc2
     input_norm         norm_fused v2         model.language_model.layers.{i}.input_layernorm
-    qkv                qkv_pack v1           model.language_model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
-    rope               qk_norm_rope v1       model.language_model.layers.{i}.self_attn   (function rope)
+    qkv                qkv_pack v1
+        model.language_model.layers.{i}.self_attn
+        (q_proj, k_proj, v_proj)
+    rope               qk_norm_rope v1
+        model.language_model.layers.{i}.self_attn
+        (function rope)
     o                  linear_proj v1        model.language_model.layers.{i}.self_attn.o_proj
-    ffn_norm           norm_fused v2         model.language_model.layers.{i}.post_attention_layernorm
+    ffn_norm           norm_fused v2
+        model.language_model.layers.{i}.post_attention_layernorm
     ffn                decoder_ffn.mlp v1    model.language_model.layers.{i}.mlp
     final_norm         norm_fused v2         model.language_model.norm
 """
@@ -572,7 +577,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen3_vl",
     source_digest="74b78ac312607b880dbc10eee534c5c7bc3c852a00d9e89d62af216bc7235cd3",
-    contract_digest="e08f0fdba9d6367402f42e724953408b3199ef8a45f96e57f5197a7e8d2c0ffa",
+    contract_digest="0236836ced1292697a28206af0ce1309c85fcfdbf3058c0a1e07124514fcd66a",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3VLForConditionalGeneration",)),),
     dims=dims,
     seats=seats,
@@ -605,7 +610,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

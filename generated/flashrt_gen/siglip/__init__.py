@@ -300,7 +300,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="siglip",
     source_digest="989ffd4fc37fc435d964b4952cc8624c4c849932f68584f9b737d2aeabf568d1",
-    contract_digest="1674fc48bfe9c68e060f43b9281e39e86af47beb5f6e2b67850c714e858565db",
+    contract_digest="09bb4518c8ccd4d4e2c7e055daac628d5a72c6e02a990c9d334c5a9e5c776db7",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("SiglipVisionModel",)),),
     dims=dims,
     seats=seats,
@@ -333,7 +333,10 @@ def attach(
     model          the host; nothing on it changes before activation
     forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
                    or a list of thunks, one a sample
-    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static", "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance", "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode", "w4a4_decode", "w8a16_decode"), or "auto" by device
+    scheme         a quantisation scheme by name ("bf16_structural", "fp8_dynamic", "fp8_static",
+                   "fp8_static_keep_outliers", "int8_dynamic", "none", "nvfp4_awq", "nvfp4_balance",
+                   "nvfp4_balance_wire", "nvfp4_dynamic", "w4a16_decode", "w4a16_int4_decode",
+                   "w4a4_decode", "w8a16_decode"), or "auto" by device
     structures     names of the structures to attach; all when None
     observations   what to calibrate on, pulled one at a time
     held_out       samples to judge on: more observations where there are ``observations``,

@@ -36,7 +36,7 @@ from frtspec.runtime import (
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "664000005aaa08b512144803d42af6b1fbbe22c31bfef8be05b7a0111946bc08"
+SOURCE_DIGEST = "847d1ffc89f6207ea9864b31dbe9e7fce046529d870f3c1d51bd253232f11e1a"
 CONTRACT_DIGEST = "69715c2d15e80bb5112c9a021f89368786d5885ac964f6f50e5efb558632e13a"
 
 B, H, Hkv, Sq, Skv, D = dims("B", "H", "Hkv", "Sq", "Skv", "D")
@@ -73,6 +73,9 @@ def reference(
     hkv = k.shape[1]
     d = q.shape[-1]
     ops.check_variants("attention_core", VARIANTS, scaling=scaling)
+    record("k", k)
+    if mask is not None:
+        record("mask", mask)
     q_in = q
     record("q_in", q_in)
     k_in = k
@@ -122,6 +125,29 @@ DISCOVER = (
             via="registry",
             function="ALL_ATTENTION_FUNCTIONS",
             args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
+    ),
+    Pattern(
+        seam=None,
+        roles=(),
+        points={
+            "q_in": RoleAt("arg", arg="q", routed=True),
+            "k_in": RoleAt("arg", arg="k", routed=True),
+            "v_in": RoleAt("arg", arg="v", routed=True),
+        },
+        ports={
+            "q": RoleAt("arg", arg="q", layout="tokens_first", routed=True),
+            "k": RoleAt("arg", arg="k", layout="tokens_first", routed=True),
+            "v": RoleAt("arg", arg="v", layout="tokens_first", routed=True),
+            "mask": RoleAt("arg", arg="mask", routed=True),
+            "y": RoleAt("output", routed=True),
+        },
+        dims=("H", "Hkv", "D"),
+        route=Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
         ),
     ),
 )

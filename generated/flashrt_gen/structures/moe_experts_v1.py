@@ -33,8 +33,8 @@ from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops, qual
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "434ec00528c587cfbb320e27a50f5c5a19eb2f4e8fad3f1e7330960c02d0d986"
-CONTRACT_DIGEST = "e36d38ff20d32f90f2ea8404762ebe60bba5f4233dc20c0b2f2abba736f569f5"
+SOURCE_DIGEST = "8f89542d80f195430905397df2f94b0ee390686bc84e5d0a1d246554473f153d"
+CONTRACT_DIGEST = "7981958e15b084706da88dccac2afa5a4458165f2cc63775120949ab4f93b042"
 
 M, D, F, E, K = dims("M", "D", "F", "E", "K")
 
@@ -54,15 +54,15 @@ VARIANTS = {
 
 def experts(
     x_in: Tensor,
-    route: Tensor,
     chosen: Tensor,
+    route: Tensor,
     *,
     w_gate_up: Tensor,
     w_down: Tensor,
     activation: str,
     record: ops.Record = ops.ignore,
 ) -> Tensor:
-    """The seam `experts`: x_in [M, D], route [M, K], chosen [M, K] -> routed [M, D]."""
+    """The seam `experts`: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""
     e = w_gate_up.shape[0]
     ops.check_variants("moe_experts", VARIANTS, activation=activation)
     h = torch.einsum("...d,edf->...ef", x_in, w_gate_up)
@@ -107,22 +107,22 @@ def reference(
     if experts_with is None:
         routed = experts(
             x_in,
-            route,
             chosen,
+            route,
             w_gate_up=w_gate_up,
             w_down=w_down,
             activation=activation,
             record=record,
         )
     else:
-        routed = experts_with(x_in, route, chosen)
+        routed = experts_with(x_in, chosen, route)
     return routed
 
 
 SEAMS = {
     "experts": SeamSpec(
         name="experts",
-        sources=("x_in", "route", "chosen"),
+        sources=("x_in", "chosen", "route"),
         targets=("routed",),
         slots=("w_gate_up", "w_down"),
         points=("x_in", "act_after_mul"),

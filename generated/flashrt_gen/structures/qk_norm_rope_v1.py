@@ -42,7 +42,7 @@ from frtspec.runtime import (
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "d7aa86bbff9934ffdf7f06cac9bfe547df184370e24f2761f945324412ae4ed5"
+SOURCE_DIGEST = "e9ae16338f3e8746828b1e46135662e6f14e6b3d556ae7e8ad36f618b219ec9d"
 CONTRACT_DIGEST = "e542d758b2f6e18dfa59ff354d4927ca10b12fd0d45f4f0a1ab85db40f7c77b4"
 
 B, T, Hq, Hkv, D, R = dims("B", "T", "Hq", "Hkv", "D", "R")
@@ -124,6 +124,9 @@ def reference(
             q_norm_wide=q_norm_wide,
             k_norm_wide=k_norm_wide,
         )
+    record("q", q)
+    record("cos", cos)
+    record("sin", sin)
     v_out: Tensor | None = None
     match normalization_scope:
         case "per_head":
@@ -246,7 +249,211 @@ DISCOVER = (
             function="apply_rotary_pos_emb",
             args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
         ),
-        called={"position_embeddings": ("position_embeddings",)},
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "q_norm",
+                "rms_norm",
+                holds=(
+                    Held(("q_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("q_norm",),),
+                tells={
+                    "norm_weight_mode": {"direct": "direct", "offset": "offset"},
+                    "norm_rounding": {
+                        "after_weight": "after_weight",
+                        "before_weight": "before_weight",
+                    },
+                },
+                gives="eps",
+            ),
+            Role(
+                "k_norm",
+                "rms_norm",
+                holds=(
+                    Held(("k_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("k_norm",),),
+            ),
+        ),
+        points={
+            "q_rotated": RoleAt("output", item=0, routed=True),
+            "k_rotated": RoleAt("output", item=1, routed=True),
+        },
+        variants={"normalization_scope": "per_head", "rope_layout": "half"},
+        ports={
+            "q": RoleAt("input", "q_norm", layout="heads_first"),
+            "k": RoleAt("input", "k_norm", layout="heads_first"),
+            "cos": RoleAt("arg", arg="position_embeddings", item=0, layout="half"),
+            "sin": RoleAt("arg", arg="position_embeddings", item=1, layout="half"),
+            "q_after_rope": RoleAt("output", item=0, layout="heads_first", routed=True),
+            "k_after_rope": RoleAt("output", item=1, layout="heads_first", routed=True),
+        },
+        excluded=lambda v: v["norm_rounding"] == "none" and v["rope_dtype"] == "host",
+        dims=("Hq", "Hkv", "D", "R"),
+        route=Routed(
+            "rope",
+            via="global",
+            function="apply_rotary_pos_emb",
+            args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        ),
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "q_norm",
+                "rms_norm",
+                holds=(
+                    Held(("q_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("norm_q",),),
+                tells={
+                    "norm_weight_mode": {"direct": "direct", "offset": "offset"},
+                    "norm_rounding": {
+                        "after_weight": "after_weight",
+                        "before_weight": "before_weight",
+                    },
+                },
+                gives="eps",
+            ),
+            Role(
+                "k_norm",
+                "rms_norm",
+                holds=(
+                    Held(("k_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("norm_k",),),
+            ),
+        ),
+        points={
+            "q_rotated": RoleAt("arg", arg="q", routed=True),
+            "k_rotated": RoleAt("arg", arg="k", routed=True),
+        },
+        variants={"normalization_scope": "per_head", "rope_layout": "half"},
+        ports={
+            "q": RoleAt("input", "q_norm", layout="heads_first"),
+            "k": RoleAt("input", "k_norm", layout="heads_first"),
+            "cos": RoleAt("arg", arg="rotary", item=0, layout="half"),
+            "sin": RoleAt("arg", arg="rotary", item=1, layout="half"),
+            "q_after_rope": RoleAt("arg", arg="q", routed=True),
+            "k_after_rope": RoleAt("arg", arg="k", routed=True),
+        },
+        excluded=lambda v: v["norm_rounding"] == "none" and v["rope_dtype"] == "host",
+        dims=("Hq", "Hkv", "D", "R"),
+        route=Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+        called={"rotary": ("image_rotary_emb", "rotary_emb")},
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "q_norm",
+                "rms_norm",
+                holds=(
+                    Held(("q_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("norm_q",),),
+                tells={
+                    "norm_weight_mode": {"direct": "direct", "offset": "offset"},
+                    "norm_rounding": {
+                        "after_weight": "after_weight",
+                        "before_weight": "before_weight",
+                    },
+                },
+                gives="eps",
+            ),
+            Role(
+                "k_norm",
+                "rms_norm",
+                holds=(
+                    Held(("k_norm_weight",), when=lambda v: v["normalization_scope"] == "per_head"),
+                ),
+                called=(("norm_k",),),
+            ),
+        ),
+        points={
+            "q_rotated": RoleAt("arg", arg="q", routed=True),
+            "k_rotated": RoleAt("arg", arg="k", routed=True),
+        },
+        variants={"normalization_scope": "per_head", "rope_layout": "interleaved"},
+        ports={
+            "q": RoleAt("input", "q_norm"),
+            "k": RoleAt("input", "k_norm"),
+            "cos": RoleAt("arg", arg="rotary", item=0, layout="every_other"),
+            "sin": RoleAt("arg", arg="rotary", item=1, layout="every_other"),
+            "q_after_rope": RoleAt("arg", arg="q", routed=True),
+            "k_after_rope": RoleAt("arg", arg="k", routed=True),
+        },
+        excluded=lambda v: v["norm_rounding"] == "none" and v["rope_dtype"] == "host",
+        dims=("Hq", "Hkv", "D", "R"),
+        route=Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+        called={"rotary": ("image_rotary_emb", "rotary_emb")},
+    ),
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "q_norm",
+                "rms_norm",
+                holds=(
+                    Held(("q_norm_wide",), when=lambda v: v["normalization_scope"] == "projection"),
+                ),
+                called=(("norm_q",),),
+                tells={
+                    "norm_weight_mode": {"direct": "direct", "offset": "offset"},
+                    "norm_rounding": {
+                        "after_weight": "after_weight",
+                        "before_weight": "before_weight",
+                    },
+                },
+                gives="eps",
+            ),
+            Role(
+                "k_norm",
+                "rms_norm",
+                holds=(
+                    Held(("k_norm_wide",), when=lambda v: v["normalization_scope"] == "projection"),
+                ),
+                called=(("norm_k",),),
+            ),
+            Role("to_q", "linear", called=(("to_q",),)),
+            Role("to_k", "linear", called=(("to_k",),)),
+        ),
+        points={
+            "q_rotated": RoleAt("arg", arg="q", routed=True),
+            "k_rotated": RoleAt("arg", arg="k", routed=True),
+        },
+        variants={"normalization_scope": "projection", "rope_layout": "interleaved"},
+        ports={
+            "q": RoleAt("output", "to_q", layout="flat_heads"),
+            "k": RoleAt("output", "to_k", layout="flat_heads"),
+            "cos": RoleAt("arg", arg="rotary", item=0, layout="every_other"),
+            "sin": RoleAt("arg", arg="rotary", item=1, layout="every_other"),
+            "q_after_rope": RoleAt("arg", arg="q", routed=True),
+            "k_after_rope": RoleAt("arg", arg="k", routed=True),
+        },
+        excluded=lambda v: v["norm_rounding"] == "none" and v["rope_dtype"] == "host",
+        dims=("Hq", "Hkv", "D", "R"),
+        route=Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+        called={"rotary": ("image_rotary_emb", "rotary_emb")},
     ),
 )
 

@@ -66,6 +66,9 @@ def reference(
     Hq, D], k_after_rope [B, T, Hkv, D], v [B, T, Hkv, D]
     """
     ops.check_variants("qkv_rope", VARIANTS, rope_layout=rope_layout)
+    record("packed", packed)
+    record("cos", cos)
+    record("sin", sin)
     p = packed + qkv_bias
     q = torch.unflatten(torch.split(p, [d * hq, d * hkv, d * hkv], dim=-1)[0], -1, (hq, d))
     k = torch.unflatten(torch.split(p, [d * hq, d * hkv, d * hkv], dim=-1)[1], -1, (hkv, d))
