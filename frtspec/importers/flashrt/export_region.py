@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from frtspec.diag.source import Span
 from frtspec.importers.flashrt.conditioning import STYLES
 from frtspec.importers.flashrt.plaindoc import CannotExport, hints, joined, whole, word
 from frtspec.importers.flashrt.words import LAYOUTS, TARGET
-from frtspec.importers.flashrt.write_region import LAYERS
 from frtspec.ir.decl import Binding, EachSeats, Export, Program, Seat, WeightView
+from frtspec.syntax import ast
+
+LAYERS = "layers"
 
 AXES = {
     "decoder_ffn": ("activation", "norm_weight_mode", "conditioning"),
@@ -57,21 +60,24 @@ def _region(binding: Binding) -> tuple[EachSeats, Seat]:
 
 def _dims(binding: Binding, group: EachSeats, seat: Seat) -> dict[str, int]:
     """The seat's dims as numbers, and how many layers there are."""
-    loop = group.loops[0]
     known = dict(binding.dims)
 
-    def number(key: str) -> int:
-        return whole(known[key], f"dim `{key}`", binding.origin.span)
+    def number(expr: ast.Expr, what: str, span: Span) -> int:
+        """A number, or a dim of the binding that is one."""
+        named = known.get(expr.id) if isinstance(expr, ast.Name) else None
+        return whole(expr if named is None else named, what, span)
 
-    sizes = {}
-    for key, expr in seat.dims:
-        named = word(expr, f"dim `{key}`", seat.span)
-        sizes[key] = number(named)
-    last = word(loop.hi, "the number of layers", loop.span)
-    if last != LAYERS or whole(loop.lo, "the first layer", loop.span) != 0 or loop.inclusive:
-        message = f"the layers are counted otherwise than `0..{LAYERS}`"
-        raise CannotExport(message, loop.span)
-    return {**sizes, "layers": number(LAYERS)}
+    sizes = {key: number(expr, f"dim `{key}`", seat.span) for key, expr in seat.dims}
+    loop = group.loops[0]
+    if whole(loop.lo, "the first layer", loop.span) != 0 or loop.inclusive:
+        raise CannotExport(
+            "the layers are counted otherwise than from 0 and below their count", loop.span
+        )
+    if loop.where is not None or seat.when is not None:
+        raise CannotExport(
+            "not every layer has the region; in flash-rt's format each has", loop.span
+        )
+    return {**sizes, LAYERS: number(loop.hi, "the number of layers", loop.span)}
 
 
 def _variant(seat: Seat) -> dict[str, str]:
@@ -139,10 +145,20 @@ def _conditioning(group: EachSeats, said: Export) -> dict[str, object] | None:
     if source is None or seat is None:
         return None
     root = said.get("weights_root")
-    chosen = dict(seat.variants)
-    style = tuple(word(chosen[axis], axis, seat.span) for axis in ("style", "style_order"))
-    order = next(list(order) for order, found in STYLES.items() if found == style)
-    paths = {view.slot.rpartition("_")[2]: _slot(seat.path.text, view, root) for view in seat.slots}
+    said_of_style = [
+        word(value, axis, seat.span)
+        for axis, value in sorted(seat.variants)
+        if axis in ("style", "style_order")
+    ]
+    order = next((list(o) for o, found in STYLES.items() if list(found) == said_of_style), None)
+    paths = {
+        view.slot.rpartition("_")[2]: _slot(seat.path.text, view, root)
+        for view in seat.slots
+        if view.slot.startswith(("style_", "pair_"))
+    }
+    if order is None or "w" not in paths:
+        message = f"seat `{seat.name}` does not say what its projection gives, in which order"
+        raise CannotExport(message, seat.span)
     projection: dict[str, object] = {"weight": paths["w"]}
     if "b" in paths:
         projection["bias"] = paths["b"]
