@@ -130,6 +130,19 @@ def amounts() -> str:
     return grid(("amount", "measured", "is"), rows)
 
 
+def routes() -> str:
+    rows = [
+        (code(name), doc, ", ".join(code(arg) for arg in args))
+        for name, (_, _, args, doc) in words.ROUTES.items()
+    ]
+    return grid(("function", "is", "is handed"), rows)
+
+
+def lookups() -> str:
+    rows = [(code(name), words.LOOKUPS[name]) for name in words.DECLARED_LOOKUPS]
+    return grid(("`via =`", "the host finds it"), rows)
+
+
 def views() -> str:
     rows = [
         (code(name), str(least) if least == most else f"{least} to {most}", doc)
@@ -474,6 +487,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "scales": lambda: _words(("scale", "is"), words.SCALES),
     "layouts": lambda: _words(("layout", "is"), words.LAYOUTS),
     "forms": lambda: _words(("form", "is"), words.FORMS),
+    "routes": routes,
+    "lookups": lookups,
+    "cadences": lambda: _words(("`cadence =`", "runs"), words.CADENCES),
+    "port_layouts": lambda: _words(("layout", "the model has"), words.PORT_LAYOUTS),
+    "wire_facts": lambda: _words(("of a chain", "means"), words.WIRE_FACTS),
+    "group_facts": lambda: _words(("of a group", "means"), words.GROUP_FACTS),
     "exports": exports,
     "proofs": lambda: _words(("`prove`", "means"), words.PROOFS),
 }
