@@ -64,6 +64,7 @@ def _catalog(binding: str = _BINDING, structure: str = _STRUCTURE, stem: str = "
     name = structure.partition(": ")[2].partition("\n")[0]
     return Example(
         (
+            ("flash_rt/__init__.py", ""),
             (f"flash_rt/catalog/bindings/{stem}.yaml", binding),
             (f"flash_rt/catalog/structures/{name}/structure.yaml", structure),
         ),
