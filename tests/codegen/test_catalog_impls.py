@@ -21,7 +21,7 @@ import torch
 from flashrt_gen import gates, impls
 from torch import Tensor
 
-from frtspec.runtime import BoundImpl, harness
+from frtspec.runtime import BoundImpl, harness, numerics
 from frtspec.runtime.gates import chained, parity_bound
 from frtspec.runtime.metrics import row_distance, row_errors
 
@@ -149,3 +149,22 @@ def against_emulation(impl: type[BoundImpl], apart: list[float]) -> type[BoundIm
         return found
 
     return type(impl.__name__, (impl,), {"run_torch": run_torch})
+
+
+SIBLINGS = [impl for impl in catalog() if impl.SPEC.structure == "qkv_pack"]
+
+
+@pytest.mark.parametrize("rung", ["emulate", "torch"])
+@pytest.mark.parametrize("impl", SIBLINGS, ids=name_of)
+def test_a_sibling_alone_computes_its_part(impl: type[BoundImpl], rung: str) -> None:
+    """A member's view of the joint pack holds its own rows, of codes and of scales."""
+    generator = torch.Generator().manual_seed(0)
+    x, *w = (torch.randn(rows, 64, generator=generator) for rows in (5, 32, 16, 48))
+    given: dict[str, Any] = {"w": [each.T for each in w], "bias": "none"}
+    for name, scale in impl.SPEC.scales.items():
+        given[name] = numerics.calibrated(scale.kind, x.abs().amax(0))
+    bound = impl(**given).on(next(r for r in impl.SPEC.rungs if r.kind == rung))
+    whole = bound.run(x)
+    for position in range(3):
+        (alone,) = bound.member(position).run(x)
+        assert torch.equal(alone, whole[position])
