@@ -99,13 +99,13 @@ class _Search:
 
 
 def _leading(structure: Structure) -> set[str]:
-    """Dims that are an axis before the last of some port of three axes or more, and neither
-    the last of one nor in any weight."""
+    """Dims that are an axis before the last of some port of three axes or more, and by
+    themselves no axis of a weight."""
     ports = [port.shape for port in (*structure.inputs, *structure.outputs)]
     weights = [slot.shape or () for slot in structure.slots]
     inner = [s for slot in structure.slots if slot.inner for s in _inner_shapes(slot.inner)]
-    wide = {s for shape in (*weights, *inner) for item in shape for s in item.symbols()}
-    wide |= {s for shape in ports if shape for s in shape[-1].symbols()}
+    alone = (item.symbols() for shape in (*weights, *inner) for item in shape)
+    wide = {symbols[0] for symbols in alone if len(symbols) == 1}
     return {
         s for shape in ports if len(shape) > 2 for item in shape[:-1] for s in item.symbols()
     } - wide

@@ -20,8 +20,8 @@ from flashrt_gen.structures.attention_core_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 2, "H": 3, "Sq": 4, "D": 64, "Hkv": 1, "Skv": 96},
-    {"B": 3, "H": 5, "Sq": 2, "D": 160, "Hkv": 1, "Skv": 96},
+    {"B": 2, "H": 3, "Sq": 4, "D": 64, "Hkv": 1, "Skv": 6},
+    {"B": 3, "H": 5, "Sq": 2, "D": 160, "Hkv": 1, "Skv": 4},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = (AttentionCoreBf16,)

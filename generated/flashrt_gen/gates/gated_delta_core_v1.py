@@ -20,8 +20,8 @@ from flashrt_gen.structures.gated_delta_core_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 2, "S": 3, "H": 64, "Dk": 96, "Dv": 48},
-    {"B": 3, "S": 5, "H": 160, "Dk": 96, "Dv": 128},
+    {"B": 2, "S": 3, "H": 4, "Dk": 6, "Dv": 64},
+    {"B": 3, "S": 5, "H": 2, "Dk": 4, "Dv": 160},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = (GatedDeltaCoreBf16,)

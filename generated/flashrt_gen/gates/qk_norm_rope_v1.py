@@ -20,8 +20,8 @@ from flashrt_gen.structures.qk_norm_rope_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 2, "T": 3, "Hq": 64, "D": 96, "Hkv": 48, "R": 80},
-    {"B": 3, "T": 5, "Hq": 160, "D": 96, "Hkv": 128, "R": 64},
+    {"B": 2, "T": 3, "Hq": 4, "D": 64, "Hkv": 6, "R": 48},
+    {"B": 3, "T": 5, "Hq": 2, "D": 160, "Hkv": 4, "R": 96},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = (QkNormRopeBf16,)

@@ -20,8 +20,8 @@ from flashrt_gen.structures.qkv_rope_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 2, "T": 3, "D": 64, "Hkv": 96, "Hq": 48},
-    {"B": 3, "T": 5, "D": 160, "Hkv": 96, "Hq": 128},
+    {"B": 2, "T": 3, "D": 64, "Hkv": 4, "Hq": 6},
+    {"B": 3, "T": 5, "D": 160, "Hkv": 2, "Hq": 4},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = (QkvRopeBf16,)

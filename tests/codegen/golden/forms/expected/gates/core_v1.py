@@ -18,8 +18,8 @@ from frtspec.runtime import Bound, BoundImpl, harness
 from golden.structures.core_v1 import SPEC
 
 SIZES: tuple[dict[str, int], ...] = (
-    {"B": 2, "H": 3, "S": 4, "D": 64, "T": 96},
-    {"B": 3, "H": 5, "S": 2, "D": 160, "T": 96},
+    {"B": 2, "H": 3, "S": 4, "D": 64, "T": 6},
+    {"B": 3, "H": 5, "S": 2, "D": 160, "T": 4},
 )
 
 IMPLS: tuple[type[BoundImpl], ...] = ()
