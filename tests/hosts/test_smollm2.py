@@ -158,6 +158,28 @@ def test_attach_refuses_what_that_calibration_saturates(case: Case) -> None:
 
 
 @pytest.mark.slow
+def test_keeping_outliers_keeps_the_layers_that_static_scales_hurt(case: Case) -> None:
+    from flashrt_gen import llama
+
+    asked = {**ASKED, "scheme": "fp8_static_keep_outliers"}
+    observations = case.calibration
+    with llama.build(
+        case.host.model, case.host.forward, observations=observations, **asked
+    ) as plan:
+        found = case.figures()
+    kept = {name for name in plan.names("kept") if name.startswith("ffn[")}
+    assert kept == {"ffn[11]", "ffn[28]", "ffn[29]"}
+    assert len(plan.bound) == 27
+    decision = plan.seat("ffn[28]").decision
+    assert decision is not None
+    (figure,) = decision.figures
+    assert figure.left_value == pytest.approx(2385, rel=0.01)
+    assert figure.right_value == pytest.approx(158, rel=0.08)
+    assert found.cosine == pytest.approx(0.997, abs=0.001)
+    assert case.untouched()
+
+
+@pytest.mark.slow
 def test_bfloat16_alone(case: Case) -> None:
     model = Host(smollm.load(dtype=torch.bfloat16).model)
     found = figures(case.reference, model.logits(case.held_out), case.held_out)
