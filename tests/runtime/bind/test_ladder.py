@@ -445,10 +445,11 @@ def test_a_module_that_is_given_more_than_the_structure_takes() -> None:
     assert found.code == "host.arguments" and "gain" in found.what
 
 
-def test_a_form_that_has_no_runtime() -> None:
+@pytest.mark.parametrize("form", ["route", "update"])
+def test_a_form_that_has_no_runtime(form: str) -> None:
     model = tiny_decoder()
-    found = refused_seat(model, replace(seat_named(model, "ffn[0]"), form="block"))
-    assert found.code == "impl.form"
+    found = refused_seat(model, replace(seat_named(model, "ffn[0]"), form=form))
+    assert found.code == "seat.form" and form in found.what
 
 
 # ---------------------------------------------------------------- what a bound seat is
