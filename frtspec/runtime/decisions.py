@@ -1,8 +1,8 @@
-"""What a scheme decides for a seat: use an impl, or keep the host; and by which figures.
+"""What a scheme decides by: amounts, and conditions that compare them.
 
-A scheme may keep a seat *when* a condition holds. Conditions compare amounts: what
-calibration measured at the seat's points, row counts, sizes, the device. The functions
-here make amounts, operators join them, and a comparison of two is a condition::
+A scheme may keep a seat *when* a condition holds. Amounts are what calibration
+measured at the seat's points, row counts, sizes, the device. The functions here make
+them, operators join them, and a comparison of two is a condition::
 
     keep_when=decisions.amax() > 20 * decisions.median_amax()
 
@@ -21,7 +21,7 @@ from frtspec.runtime.statistics import Histogram, percentile_of
 
 if TYPE_CHECKING:
     from frtspec.runtime.observe import Observation
-    from frtspec.runtime.spec import Route, Seat, Stat
+    from frtspec.runtime.spec import Seat, Stat
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,6 @@ class Evidence:
         if self.seen is None:
             raise RuntimeError("this condition is about what calibration measures")
         return self.seen
-
-    def amax_points(self) -> list[str]:
-        """The seat's points at which an amax was measured."""
-        seen, name = self.observation, self.seat.name
-        return [p for p in seen.points(name) if any(s.stat == "amax" for s in seen.stats(name, p))]
 
 
 @dataclass(frozen=True)
@@ -137,8 +132,9 @@ def amax(point: str | None = None) -> Amount:
     text = "amax" if point is None else f"amax({point})"
 
     def find(evidence: Evidence) -> Value:
-        points = evidence.amax_points() if point is None else [point]
-        found = {p: evidence.observation.amax(evidence.seat.name, p) for p in points}
+        seen, seat = evidence.observation, evidence.seat.name
+        points = seen.amax_points(seat) if point is None else [point]
+        found = {p: seen.amax(seat, p) for p in points}
         at = max(found, key=lambda p: found[p])
         return Value(found[at], f"{text} {found[at]:.4g}" + ("" if point else f" at {at}"))
 
@@ -356,46 +352,3 @@ def all_of(*parts: Condition) -> Condition:
 
 def any_of(*parts: Condition) -> Condition:
     return Together("or", parts)
-
-
-# ---------------------------------------------------------------- decisions
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What the scheme made of one seat.
-
-    outcome    ``use`` (the impl) or ``keep`` (the host)
-    condition  the route's ``keep when``, with what it came to; empty figures where it was
-               not asked, because the seat was settled before
-    """
-
-    outcome: str
-    reason: str
-    impl: str | None = None
-    params: Mapping[str, float] = field(default_factory=dict)
-    condition: str | None = None
-    figures: tuple[Figure, ...] = ()
-
-
-def decide(scheme: str, route: Route, evidence: Evidence) -> Decision:
-    """The decision of a scheme's route on a seat, as far as the evidence goes.
-
-    Before calibration a condition on what it measures is left open: the decision is
-    ``use`` and says so.
-    """
-    if route.impl is None:
-        return Decision("keep", route.keep or "the scheme keeps this structure")
-    name, condition = route.impl.SPEC.name, route.keep_when
-    use = f"scheme {scheme} uses {name}"
-    if condition is None:
-        return Decision("use", use, name, route.params)
-    if condition.measured and evidence.seen is None:
-        reason = f"{use}; whether {condition.text} was not asked"
-        return Decision("use", reason, name, route.params, condition.text)
-    found = condition.find(evidence)
-    if found.holds:
-        reason = f"scheme {scheme} keeps the host: {found.reason}"
-        return Decision("keep", reason, None, {}, condition.text, found.figures)
-    reason = f"{use}: {found.reason}"
-    return Decision("use", reason, name, route.params, condition.text, found.figures)

@@ -25,10 +25,10 @@ from frtspec.runtime.guard import Band
 from frtspec.runtime.host import seat_modules, submodule
 from frtspec.runtime.notes import Note
 from frtspec.runtime.places import owner
+from frtspec.runtime.pointrecorder import PointRecorder
 from frtspec.runtime.recorders import (
     CallForm,
     CallRecorder,
-    PointRecorder,
     Recorder,
     SiblingRecorder,
 )
@@ -83,15 +83,17 @@ class Observation:
         assert isinstance(collected, Amax)
         return collected.overall(self.percentile)
 
+    def amax_points(self, seat: str) -> list[str]:
+        """The points of a seat at which an amax was measured."""
+        points = self.points(seat)
+        return [p for p in points if any(s.stat == "amax" for s in self.stats(seat, p))]
+
     @cached_property
     def amaxes(self) -> list[float]:
         """The amax of every point, per tensor, of every seat that can be calibrated; for
         when all samples ran."""
-        return [
-            self.amax(seat, point)
-            for seat, point in self._points
-            if seat not in self.refusals and any(s.stat == "amax" for s in self.stats(seat, point))
-        ]
+        seats = dict.fromkeys(seat for seat, _ in self._points if seat not in self.refusals)
+        return [self.amax(seat, point) for seat in seats for point in self.amax_points(seat)]
 
     def statistic(self, seat: str, point: str, stat: Stat | None = None) -> Tensor:
         """A statistic of a point, over all samples: float64, on the CPU. Per tensor [1],

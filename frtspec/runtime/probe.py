@@ -125,7 +125,8 @@ def probe_inputs(
     form = observation.form(seat.name)
     (widths,) = form.widths
     dtype = next(iter(form.out_dtypes)).dtype
-    amax = max((observation.amax(seat.name, p) for p in observation.points(seat.name)), default=4.0)
+    points = observation.amax_points(seat.name)
+    amax = max((observation.amax(seat.name, point) for point in points), default=4.0)
     generator = torch.Generator().manual_seed(0)
     made = [torch.randn(count, width, generator=generator) for width in widths]
     return tuple((x * (amax / 4)).to(device, dtype) for x in made)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from frtspec.runtime.decisions import Decision
+from frtspec.runtime.deciding import Decision
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
 from frtspec.runtime.forms import BandUse
 from frtspec.runtime.gates import GateResult

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from frtspec.runtime import (
-    decisions,
+    deciding,
     eligible,
     environment,
     facts,
@@ -32,6 +32,7 @@ from frtspec.runtime import (
 )
 from frtspec.runtime import host as hosts
 from frtspec.runtime.coverage import inventory
+from frtspec.runtime.decisions import Evidence
 from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import bands_of
@@ -141,11 +142,11 @@ class Session:
                 eligible.check_form(record.seat)
         self._owned()
 
-    def _decided(self, seat: Seat, seen: observe.Observation | None = None) -> decisions.Decision:
+    def _decided(self, seat: Seat, seen: observe.Observation | None = None) -> deciding.Decision:
         """What the scheme makes of a seat, by what is known now."""
         capability = schemes.capability(self.device)
-        evidence = decisions.Evidence(seat, capability, seen)
-        return decisions.decide(self.scheme.name, self.route(seat), evidence)
+        evidence = Evidence(seat, capability, seen)
+        return deciding.decide(self.scheme.name, self.route(seat), evidence)
 
     def _decide(self, seen: observe.Observation) -> None:
         """The decisions that calibration was needed for."""
