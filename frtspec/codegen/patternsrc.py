@@ -38,6 +38,8 @@ def _pattern(found: Discover, structure: Structure) -> Py:
         named["ports"] = _places(found.ports)
     if structure.excluded:
         named["excluded"] = _test(AnyOf(structure.excluded))
+    if found.placeless:
+        named["placeless"] = pyrepr(dict(found.placeless))
     if found.dims:
         named["dims"] = pyrepr(found.dims)
     if found.route is not None:

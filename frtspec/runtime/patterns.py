@@ -77,6 +77,7 @@ class Pattern:
     around    whether the boundary lies around the seat's module; ``ports``: where its
               values are
     excluded  combinations of variants that do not exist
+    placeless points that no host shows anywhere, with the reason
     dims      sizes that are the host's, where no weight shows them
     route     the function that the seat's module looks up; None where the module is the seat
     called    argument in ``ports`` -> names that it has on known hosts
@@ -89,12 +90,16 @@ class Pattern:
     around: bool = False
     ports: Mapping[str, RoleAt] = field(default_factory=dict)
     excluded: Condition | None = None
+    placeless: Mapping[str, str] = field(default_factory=dict)
     dims: tuple[str, ...] = ()
     route: Routed | None = None
     called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def needs_run(self) -> bool:
-        """Whether the seat's module is called with several values, or gives several."""
+        """Whether the seat's module is called with several values, or gives several; of a
+        seam, whether no weight shows some of its sizes."""
+        if self.seam is not None:
+            return bool(self.dims)
         several = any(at.arg is not None or at.item is not None for at in self.ports.values())
         return self.route is None and several

@@ -68,6 +68,7 @@ class _Pattern:
             variants=tuple(self.variants()),
             around=boundary is not None and boundary.where == "around",
             ports=() if boundary is None else tuple(self.ports(boundary, roles)),
+            placeless=tuple(self.placeless()),
             dims=tuple(self.sizes()),
             route=self.route,
             called=called,
@@ -106,6 +107,14 @@ class _Pattern:
                 yield member.role.id, tuple(n.id for n in member.names)
             elif member.role.id not in names:
                 self.context.unknown("role", member.role, [*names, *args])
+
+    def placeless(self) -> Iterable[tuple[str, str]]:
+        known = [p.name for p in self.target.points]
+        for member in self.node.members:
+            if isinstance(member, ast.PointNone):
+                if member.point.id not in known:
+                    self.context.unknown("point", member.point, known)
+                yield member.point.id, member.reason.value
 
     def sizes(self) -> Iterable[str]:
         for member in self.node.members:
@@ -384,7 +393,7 @@ class _Pattern:
                     at,
                     help=f"add `role NAME : linear ({slot.name})`, or the kind that it is",
                 )
-        placed = {name for name, _ in found.points}
+        placed = {name for name, _ in (*found.points, *found.placeless)}
         for point in self.target.points:
             there = point.defined and point.kind == "statistic"
             if point.name in placed or _ruled_out(point, fixed) or not there:
@@ -422,9 +431,10 @@ class _Pattern:
                 )
 
     def variants_told(self, found: ir.Discover, at: Span) -> None:
-        """An axis that the seat's own module can't show has to be set or told."""
+        """An axis that the seat's own module can't show has to be set or told. Where only a
+        run shows the sizes, it also decides the variants, at the boundary."""
         seam = self.target.seam
-        if seam is None:
+        if seam is None or (found.dims and found.around):
             return
         known = {*dict(found.variants), *(axis for role in found.roles for axis, _ in role.tells)}
         for role in found.roles:

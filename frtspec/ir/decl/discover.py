@@ -64,7 +64,8 @@ class RolePlace:
 class Discover:
     """One pattern of a structure, or of its seam. ``around``: whether the boundary lies
     around the seat's module; ``ports`` is empty where no boundary is given. ``dims``: sizes
-    that a seat sets although no weight shows them. ``called``: names of arguments."""
+    that a seat sets although no weight shows them. ``placeless``: points that no host
+    shows anywhere, with the reason. ``called``: names of arguments."""
 
     seam: str | None
     roles: tuple[Role, ...]
@@ -72,6 +73,7 @@ class Discover:
     variants: tuple[tuple[str, str], ...]
     around: bool
     ports: tuple[tuple[str, RolePlace], ...]
+    placeless: tuple[tuple[str, str], ...]
     dims: tuple[str, ...]
     route: RouteRef | None
     called: tuple[tuple[str, tuple[str, ...]], ...]

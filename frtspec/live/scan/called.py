@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import permutations, product
 
-from frtspec.dims import DimError, solve
+from frtspec.dims import DimError, Shape, solve
 from frtspec.live.scan import match
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.match import Filled
 from frtspec.live.scan.prove import choices, numbers
-from frtspec.live.scan.seats import expects, why
+from frtspec.live.scan.seats import expects, place, ports_at, why
 from frtspec.live.scan.tree import Tree
 from frtspec.live.scan.watch import Watched
 from frtspec.runtime.calls import Signature
@@ -96,3 +97,100 @@ def _fitted(
         free = {symbol for axis in structure.shapes["x"] if axis.rows for symbol in axis.symbols()}
         return slots, {dim: v for dim, v in found.values.items() if dim not in free}
     return None
+
+
+# ---------------------------------------------------------------- seams of several values
+
+
+def seam_ways(
+    tree: Tree, path: str, seen: Watched, structure: StructureSpec, pattern: Pattern
+) -> Iterator[FoundSeat]:
+    """Every way to write a seat of a seam whose module takes several values, such as experts
+    behind their router; the module around it is the boundary."""
+    outer = path.rpartition(".")[0]
+    if not seen.calls.get(outer) or seen.returns.get(path) != "tensor":
+        return
+    for filled in match.candidates(tree, path, structure, pattern):
+        for dims in _open_dims(path, seen, pattern, filled):
+            for slots in _around(tree, path, outer, structure, pattern, dims):
+                yield from _seam_seats(tree, path, outer, structure, pattern, filled, dims, slots)
+
+
+def _open_dims(
+    path: str, seen: Watched, pattern: Pattern, filled: Filled
+) -> Iterator[dict[str, int]]:
+    """The dims of a filling with those that only an argument shows: its last axis."""
+    others = list(seen.arguments.get(path, {}).values())[1:]
+    sizes = sorted({shape[-1] for shape in others if isinstance(shape, tuple) and shape})
+    for values in product(sizes, repeat=len(pattern.dims)):
+        yield {**filled.dims, **dict(zip(pattern.dims, values, strict=True))}
+
+
+def _around(
+    tree: Tree,
+    path: str,
+    outer: str,
+    structure: StructureSpec,
+    pattern: Pattern,
+    dims: Mapping[str, int],
+) -> Iterator[dict[str, Weight]]:
+    """The slots outside the seam, among the parameters beside the seat: by their sizes."""
+    beside = {
+        name: value
+        for name, value in tree.parameters_below(outer).items()
+        if not name.startswith(f"{path}.")
+    }
+    slots = [r.holds[0].slots[0] for r in pattern.roles if r.where == "around" and r.holds]
+    for names in permutations(beside, len(slots)):
+        options = []
+        for slot, name in zip(slots, names, strict=True):
+            shape = tuple(beside[name].shape)
+            laid = {"out_in": shape[::-1], "in_out": shape} if len(shape) == 2 else {None: shape}
+            wanted = structure.shapes[slot]
+            options.append(
+                [
+                    (slot, Weight(name, lay))
+                    for lay, size in laid.items()
+                    if _fits(wanted, size, dims)
+                ]
+            )
+        yield from (dict(chosen) for chosen in product(*options))
+
+
+def _fits(wanted: Shape, size: tuple[int, ...], dims: Mapping[str, int]) -> bool:
+    try:
+        return dict(solve({"w": wanted}, {"w": size}, dims).values) == dict(dims)
+    except DimError:
+        return False
+
+
+def _seam_seats(
+    tree: Tree,
+    path: str,
+    outer: str,
+    structure: StructureSpec,
+    pattern: Pattern,
+    filled: Filled,
+    dims: Mapping[str, int],
+    slots: Mapping[str, Weight],
+) -> Iterator[FoundSeat]:
+    ports = ports_at(structure, pattern, outer, filled.leaves)
+    for inner in choices(structure, pattern, filled):
+        open_axes = {a: v for a, v in structure.variants.items() if a not in inner}
+        for values in product(*open_axes.values()):
+            chosen = {**dict(zip(open_axes, values, strict=True)), **pattern.variants, **inner}
+            yield FoundSeat(
+                structure=structure,
+                pattern=pattern,
+                path=path,
+                variants=chosen,
+                params=dict(structure.params),
+                dims=dims,
+                slots=filled.slots,
+                points={n: place(at, path, filled.leaves) for n, at in pattern.points.items()},
+                claims=frozenset(w.path for w in filled.slots.values() if w.path),
+                boundary=replace(ports, slots=dict(slots)),
+                expects=expects(tree, path, pattern, filled.leaves),
+                proof="the run",
+                why=why(pattern, filled.leaves, chosen, path),
+            )

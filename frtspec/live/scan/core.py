@@ -319,7 +319,9 @@ class _Scan:
             found = [
                 seat
                 for structure, pattern in several
-                for seat in called.ways(self.tree, path, self.seen, structure, pattern)
+                for seat in (called.seam_ways if pattern.seam else called.ways)(
+                    self.tree, path, self.seen, structure, pattern
+                )
                 if unwritable(seat) is None
             ]
             if found:

@@ -131,6 +131,8 @@ class _Writer:
         yield from self.weights(seat)
         for point, place in seat.points.items():
             yield f"point {point} = {_place(place, seat.path)}"
+        for point, reason in seat.pattern.placeless.items():
+            yield f'point {point} none "{reason}"'
         yield from self.boundary(family)
         for expect in seat.expects:
             of = [_relative(path, seat.path) for path in expect.of]

@@ -71,6 +71,7 @@ class FoundSeat:
             dims=dict(self.dims),
             slots=dict(self.slots),
             points=dict(self.points),
+            placeless=dict(self.pattern.placeless),
             boundary=self.boundary,
             siblings=Siblings(self.members, ("shared_input", "call_order"))
             if self.members

@@ -84,12 +84,14 @@ def _why(
         if outer in rejected:
             why = rejected[outer]
             return Trouble(why.code, f"it is a part of {outer}: {why.text}")
-    return Trouble("no_pattern", _no_pattern(kind))
+    return Trouble("no_pattern", _no_pattern(kind, seen))
 
 
-def _no_pattern(kind: str) -> str:
+def _no_pattern(kind: str, seen: Watched | None) -> str:
+    if kind == "attention" and seen is None:
+        return "what it computes between its projections is a function: only a run shows it"
     if kind == "attention":
-        return "what it computes between its projections is no module; routes are not scanned for"
+        return "what it computes between its projections is a function that no pattern names"
     return f"no structure of the package has a pattern for this {kind}"
 
 

@@ -78,6 +78,19 @@ class Watched:
         return found if isinstance(found, tuple) else None
 
 
+def _grouped(x: Shape, w: Shape, *_: Any, out_shape: Any = None, **__: Any) -> int:
+    """FLOPs of a product whose rows go to one of several matrices: [M, K] by [E, K, N]."""
+    return 2 * x[-2] * x[-1] * w[-1]
+
+
+_UNCOUNTED = {
+    getattr(torch.ops.aten, name): _grouped
+    for name in ("_grouped_mm", "_scaled_grouped_mm")
+    if hasattr(torch.ops.aten, name)
+}
+"""Products that torch's counter does not know."""
+
+
 def watch(
     tree: Tree, forward: Callable[[], Any], lookups: Sequence[tuple[str, Routed]] = ()
 ) -> Watched:
@@ -87,7 +100,7 @@ def watch(
     """
     seen = Watched()
     watcher = _Watcher(tree, seen)
-    counter = FlopCounterMode(display=False)
+    counter = FlopCounterMode(display=False, custom_mapping=_UNCOUNTED)
     with ExitStack() as stack:
         for path, module in tree.modules.items():
             stack.enter_context(watcher.hooked(path, module))

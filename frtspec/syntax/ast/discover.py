@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from frtspec.diag.source import Span
-from frtspec.syntax.ast.binding import FormDecl, VariantSet
+from frtspec.syntax.ast.binding import FormDecl, PointNone, VariantSet
 from frtspec.syntax.ast.expr import ErrorNode, MatchArm, Name, Number
 
 
@@ -104,6 +104,7 @@ DiscoverMember = (
     RoleDecl
     | CalledDecl
     | RolePoint
+    | PointNone
     | VariantSet
     | DiscoverBoundary
     | DiscoverDims

@@ -29,11 +29,23 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import at_least, at_most, dims, rows
-from frtspec.runtime import Bound, SeamSpec, StructureSpec, check_abi, ops, qualify, require
+from frtspec.runtime import (
+    Bound,
+    Held,
+    Pattern,
+    Role,
+    RoleAt,
+    SeamSpec,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+    require,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "8f89542d80f195430905397df2f94b0ee390686bc84e5d0a1d246554473f153d"
+SOURCE_DIGEST = "eaab4f0bf04f6e897d5eb75a7248b06f3cd498f5d8d6df9dd5f6dd2fd0f16472"
 CONTRACT_DIGEST = "7981958e15b084706da88dccac2afa5a4458165f2cc63775120949ab4f93b042"
 
 M, D, F, E, K = dims("M", "D", "F", "E", "K")
@@ -138,6 +150,25 @@ RULES = (
     qualify(at_least(D * E * F, 1048576)),
 )
 
+DISCOVER = (
+    Pattern(
+        seam="experts",
+        roles=(
+            Role("gate_up", "parameter", holds=(Held(("w_gate_up",)),)),
+            Role("down", "parameter", holds=(Held(("w_down",)),)),
+            Role("act", "activation", tells={"activation": {"silu": "silu", "gelu_tanh": "gelu"}}),
+            Role("router", "parameter", where="around", holds=(Held(("w_router",)),)),
+        ),
+        points={"x_in": RoleAt("input")},
+        around=True,
+        ports={"x": RoleAt("input"), "y": RoleAt("output")},
+        placeless={
+            "act_after_mul": "each expert's product is made and used inside the experts' own loop"
+        },
+        dims=("K",),
+    ),
+)
+
 SPEC = StructureSpec(
     name="moe_experts",
     version=1,
@@ -157,4 +188,5 @@ SPEC = StructureSpec(
     reference=reference,
     rules=RULES,
     sizes={"k": "K"},
+    discover=DISCOVER,
 )

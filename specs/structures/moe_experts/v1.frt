@@ -39,9 +39,20 @@ structure moe_experts version 1 {
     yield y = routed
   }
 
-  seam experts { from (x_in, route, chosen) to routed  gate cosine >= 0.995 }
+  seam experts { from (x_in, chosen, route) to routed  gate cosine >= 0.995 }
 
   require { K <= E }
+
+  discover experts {
+    role gate_up : parameter (w_gate_up)
+    role down    : parameter (w_down)
+    role act     : activation tells activation { silu => silu, gelu_tanh => gelu }
+    role router  : parameter (w_router) around seat
+    dims (K)
+    point x_in = input
+    point act_after_mul none "each expert's product is made and used inside the experts' own loop"
+    boundary around seat { x = input, y = output }
+  }
 
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, unfused_chain, vendor) }
