@@ -19,6 +19,7 @@ from frtspec.diag.codes import codes
 from frtspec.diag.codes_types import PHASE_OF_RANGE
 from frtspec.ir import pipewords, words
 from frtspec.ir.consumers import CONSUMERS, MISSING, NONE
+from frtspec.ir.measured import FACTS, MECHANISMS
 from frtspec.ir.ops import OPS, TORCH_LOWERINGS
 from frtspec.ir.rolekinds import ROLE_KINDS
 from frtspec.ir.types import DTYPES
@@ -93,6 +94,20 @@ def ops() -> str:
 def lowerings() -> str:
     rows = [(code(to), ", ".join(map(code, of))) for to, of in TORCH_LOWERINGS.items()]
     return grid(("`lower … to`", "stands for"), rows)
+
+
+def granularities() -> str:
+    """Format -> how packs, static and dynamic scales of it can be cut."""
+
+    def cell(table: words.Granularities, format: str) -> str:
+        ways = table.get(format, {})
+        return ", ".join(
+            code(f"per {kind} {size}".rstrip()) for kind, of in ways.items() for size in of or ("",)
+        )
+
+    kinds = (words.PACK_GRANULARITIES, words.STATIC_GRANULARITIES, words.DYNAMIC_GRANULARITIES)
+    rows = [(code(name), *(cell(table, name) for table in kinds)) for name in words.FORMATS]
+    return grid(("format", "a pack", "`static`", "`dynamic`"), rows)
 
 
 def dtypes() -> str:
@@ -199,6 +214,22 @@ def trace_checks() -> str:
         subjects = ", ".join(check.subjects) + (", …" if check.many else "")
         rows.append((code(name), subjects, check.doc))
     return grid(("check", "about", "holds that"), rows)
+
+
+def measured() -> str:
+    """Every fact that a rule can ask of a host."""
+    about = {"seat": "the seat", "content": "a content point", "value": "an input or a point"}
+    about |= {"slot": "a slot", "state": "an input that an output updates"}
+    rows = [
+        (
+            code(name if fact.of == "seat" else f"{name}(…)"),
+            about[fact.of],
+            fact.text + (f": {' or '.join(map(code, fact.words))}" if fact.words else ""),
+            fact.where,
+        )
+        for name, fact in FACTS.items()
+    ]
+    return grid(("fact", "about", "is", "measured"), rows)
 
 
 def unsupported() -> str:
@@ -464,6 +495,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "amounts": amounts,
     "views": views,
     "facts": facts,
+    "measured": measured,
+    "mechanisms": lambda: _words(("form", "is"), MECHANISMS),
     "pipeline_words": pipeline_words,
     "trace_checks": trace_checks,
     "unsupported": unsupported,
@@ -482,6 +515,8 @@ TABLES: dict[str, Callable[[], str]] = {
         ("baseline", "is", "can run"), [(f"`{n}`", *row) for n, row in words.BASELINES.items()]
     ),
     "formats": lambda: _words(("format", "is"), words.FORMATS),
+    "granularities": granularities,
+    "granularities_are": lambda: _words(("`per …`", "is"), words.GRANULARITIES_ARE),
     "rungs": lambda: _words(("rung", "runs"), words.RUNGS),
     "numerics": lambda: _words(("word", "is"), words.NUMERICS),
     "scales": lambda: _words(("scale", "is"), words.SCALES),

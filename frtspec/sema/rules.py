@@ -202,7 +202,7 @@ def _sides(expr: ast.Expr) -> tuple[object, ...]:
             return (first, *(right for _, right in links))
         case ast.Binary(left=left, right=right):
             return (left, right)
-        case ast.InSet(subject=subject):
+        case ast.OneOf(subject=subject):
             return (subject,)
         case _:
             return ()

@@ -196,7 +196,7 @@ class Sizes:
                 first, links = left, ((op, right),)
             case ast.Compare(first=first, links=links):
                 pass
-            case ast.InSet(subject=subject, values=values):
+            case ast.OneOf(subject=subject, values=values):
                 return self._membership(subject, values)
             case ast.ErrorNode():
                 return None

@@ -284,5 +284,5 @@ class _Fold:
     def _in(self, left: Folded) -> Folded:
         right = self._level(COMPARE + 1)
         values = right[0].items if isinstance(right[0], ast.Tuple_) else (right[0],)
-        node = ast.InSet(left[0], values, self._span(left[1], right[2]))
+        node = ast.OneOf(left[0], values, self._span(left[1], right[2]))
         return node, left[1], right[2]

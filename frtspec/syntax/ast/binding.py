@@ -63,6 +63,15 @@ class SlotMap:
 
 
 @dataclass(frozen=True, slots=True)
+class PointNone:
+    """``point act_after_mul none "reason"``: the host shows this value nowhere."""
+
+    point: Name
+    reason: String
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class PointMap:
     """``point act_after_mul = input of down_proj``."""
 
@@ -201,6 +210,7 @@ BindMember = (
     | ParamSet
     | SlotMap
     | PointMap
+    | PointNone
     | BoundaryDecl
     | ExpectDecl
     | SiblingsDecl

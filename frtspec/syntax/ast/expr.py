@@ -145,7 +145,7 @@ class FactIs:
 
 
 @dataclass(frozen=True, slots=True)
-class InSet:
+class OneOf:
     """``D in (64, 96, 128)``: one of several sizes."""
 
     subject: Expr
@@ -218,7 +218,7 @@ Expr = (
     | Compare
     | Is
     | FactIs
-    | InSet
+    | OneOf
     | Present
     | Match
     | Tuple_
