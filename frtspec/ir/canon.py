@@ -26,7 +26,9 @@ from frtspec.syntax import ast
 CANON = 1
 """Version of the canonical form itself; part of every digest."""
 
-LEFT_OUT = frozenset({"span", "origin", "doc", "evidence", "status", "discover", "whole", "exports"})
+LEFT_OUT = frozenset(
+    {"span", "origin", "doc", "evidence", "status", "discover", "whole", "exports"}
+)
 
 UNORDERED: dict[str, frozenset[str]] = {
     "Structure": frozenset(
@@ -75,7 +77,17 @@ UNORDERED: dict[str, frozenset[str]] = {
     "Binding": frozenset({"hosts", "pipelines", "dims"}),
     "HostRef": frozenset({"classes"}),
     "Seat": frozenset(
-        ["variants", "params", "dims", "slots", "points", "siblings", "prove", "expects"]
+        [
+            "variants",
+            "params",
+            "dims",
+            "slots",
+            "points",
+            "placeless",
+            "siblings",
+            "prove",
+            "expects",
+        ]
     ),
     "BoundaryRef": frozenset({"inputs", "outputs", "slots"}),
     "Expect": frozenset({"values", "of"}),
@@ -91,12 +103,7 @@ seats (the order in which the host runs them).
 """
 
 Declaration = (
-    decl.Structure
-    | decl.Pipeline
-    | decl.Impl
-    | decl.Scheme
-    | decl.AutoTable
-    | decl.Binding
+    decl.Structure | decl.Pipeline | decl.Impl | decl.Scheme | decl.AutoTable | decl.Binding
 )
 D = TypeVar("D", bound=Declaration)
 

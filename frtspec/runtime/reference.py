@@ -217,4 +217,12 @@ def named(names: Sequence[str], result: Any) -> Named:
 def _pairs(theirs: Mapping[str, Tensor], mine: Named, contracted: bool) -> Iterator[Pair]:
     for name, value in theirs.items():
         if name in mine:
-            yield Pair(name, value, mine[name], contracted)
+            yield Pair(name, *_folded(value, mine[name]), contracted)
+
+
+def _folded(theirs: Tensor, mine: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with their rows folded, where a host hands ``[B, S, D]`` on as ``[B*S, D]``."""
+    width = theirs.shape[-1:]
+    if theirs.shape == mine.shape or width != mine.shape[-1:] or theirs.numel() != mine.numel():
+        return theirs, mine
+    return theirs.reshape(-1, *width), mine.reshape(-1, *width)

@@ -401,9 +401,9 @@ class Seat:
     """One place on one host where a structure (or its seam) sits.
 
     ``variants`` maps every axis to a value, or to a ``Refused`` when the host's
-    config asks for something the structure has no variant for. ``form``: swap,
-    siblings, block, route (then ``routed``) or update (then ``cadence``: observation
-    or prompt).
+    config asks for something the structure has no variant for. ``placeless``: points that
+    this host shows nowhere, with the reason. ``form``: swap, siblings, block, route (then
+    ``routed``) or update (then ``cadence``: observation or prompt).
     """
 
     name: str
@@ -416,6 +416,7 @@ class Seat:
     dims: Mapping[str, int]
     slots: Mapping[str, Weight | tuple[Weight, ...]]
     points: Mapping[str, Place]
+    placeless: Mapping[str, str] = field(default_factory=dict)
     boundary: Boundary | None = None
     siblings: Siblings | None = None
     expects: tuple[Expect, ...] = ()

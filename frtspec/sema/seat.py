@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -95,6 +95,7 @@ class _Builder:
             dims=self.dims(),
             slots=slots,
             points=self.points(),
+            placeless=self.placeless(),
             siblings=shared,
             prove=tuple(f.id for f in siblings[0].facts) if siblings else (),
             boundary=self.boundary(bool(siblings)),
@@ -219,6 +220,8 @@ class _Builder:
                 )
             if slot.name in views.given or not self.settings.needed(slot):
                 continue
+            if slot.inner is not None:
+                continue  # its weights are those of seats of its own
             layout = " : out_in" if slot.shape is not None and len(slot.shape) == 2 else ""
             place = f"{slot.name}[0]" if slot.index else slot.name
             self.context.error(
@@ -232,12 +235,21 @@ class _Builder:
         known = [p.name for p in self.target.points]
         places = Places(self.context, self.host, self.form.route)
         out = {}
-        for node in self.once("point", self.members(ast.PointMap), lambda n: n.point):
-            place = places.of(node.place)
+        nodes: list[ast.PointMap | ast.PointNone] = [
+            *self.members(ast.PointMap),
+            *self.members(ast.PointNone),
+        ]
+        for node in self.once("point", nodes, lambda n: n.point):
+            place = None if isinstance(node, ast.PointNone) else places.of(node.place)
             if node.point.id not in known:
                 self.context.unknown("point", node.point, known)
                 continue
             out[node.point.id] = place
+        self.all_placed(out)
+        return tuple((name, place) for name, place in out.items() if place is not None)
+
+    def all_placed(self, out: Collection[str]) -> None:
+        """Every point that a statistic may be asked of has a place, or a reason for none."""
         for point in self.target.points:
             needed = point.kind == "statistic" and self.settings.needed(point)
             lost = point.name not in out and point.name not in self.context.dropped
@@ -246,9 +258,14 @@ class _Builder:
                     POINT,
                     f"seat `{self.node.name.id}` does not say where the point `{point.name}` is",
                     self.node.name.span,
-                    help=f"add `point {point.name} = input of …`",
+                    help=f"add `point {point.name} = input of …`, or `point {point.name} none "
+                    '"reason"` where the host shows it nowhere',
                 )
-        return tuple(out.items())
+
+    def placeless(self) -> tuple[tuple[str, str], ...]:
+        known = {p.name for p in self.target.points}
+        nodes = [node for node in self.members(ast.PointNone) if node.point.id in known]
+        return tuple({node.point.id: node.reason.value for node in nodes}.items())
 
     def boundary(self, siblings: bool) -> ir.BoundaryRef | None:
         nodes = self.members(ast.BoundaryDecl)

@@ -99,6 +99,10 @@ class BindingBuilder(ImplBuilder):
     def _view_arg(self, token: Token) -> Any:
         return self.number(token) if token.kind == "NUMBER" else self.path_literal(token)
 
+    def point_none(self, tree: Node) -> ast.PointNone:
+        point, reason = tree.children
+        return ast.PointNone(self.name(point), self.string(reason), self.span(tree))
+
     def point_map(self, tree: Node) -> ast.PointMap:
         point, place = tree.children
         return ast.PointMap(self.name(point), self.build(place), self.span(tree))

@@ -16,6 +16,8 @@ from transformers.pytorch_utils import Conv1D
 
 from frtspec.live.verify import problems, verify
 from frtspec.live.verify_report import Problem, Report
+from frtspec.runtime import observe
+from frtspec.runtime.spec import Stat
 from hosts import factories, tiny
 from hosts.tiny import Family
 
@@ -45,6 +47,17 @@ def test_every_seat_is_verified(family: Family, dtype: torch.dtype) -> None:
         assert all(all(point.hits) for point in seat.points), seat.line()
         assert all(s.proof for s in seat.slots if s.shape is not None), seat.line()
         assert seat.reference is not None or seat.notes, seat.line()
+
+
+def test_a_statistic_of_a_point_that_the_host_shows_nowhere_is_refused_with_the_reason() -> None:
+    family, model = tiny.QWEN3_MOE, tiny.QWEN3_MOE.model()
+    (seat,) = (s for s in family.generated().HOST.seats(model) if s.name.startswith("experts"))
+    asked = {seat.name: {"act_after_mul": (Stat("amax"),)}}
+    (sample,) = family.samples(1)
+    seen = observe.observe(model, [seat], asked, [lambda: model(**sample)])
+    refusal = seen.refusals[seat.name]
+    assert refusal.code == "calibration.no_place"
+    assert "which this host shows nowhere: each expert's product is made and used" in refusal.what
 
 
 # ---------------------------------------------------------------- hosts that are another one

@@ -191,6 +191,19 @@ GEMMA3 = Family(
     _tokens,
     {**_DENSE, **dict.fromkeys(("rope", "attention_norm", "ffn_out_norm"), LAYERS)},
 )
+QWEN3_MOE = Family(
+    "qwen3_moe",
+    _decoder(
+        "Qwen3Moe",
+        moe_intermediate_size=48,
+        num_experts=4,
+        num_experts_per_tok=2,
+        norm_topk_prob=True,
+        mlp_only_layers=[0],
+    ),
+    _tokens,
+    {**_DENSE, "rope": LAYERS, "ffn": 1, "experts": 1},
+)
 QWEN3_5 = Family(
     "qwen3_5",
     _decoder(
@@ -235,4 +248,4 @@ QWEN3_VL = Family(
 
 DENSE = (QWEN3, LLAMA, GEMMA3, SIGLIP)
 """The families that the longer tests take: one of each way to sit on a host."""
-FAMILIES = (QWEN3, QWEN2, LLAMA, GEMMA, GEMMA3, QWEN3_5, SIGLIP, PALIGEMMA, QWEN3_VL)
+FAMILIES = (QWEN3, QWEN2, LLAMA, GEMMA, GEMMA3, QWEN3_MOE, QWEN3_5, SIGLIP, PALIGEMMA, QWEN3_VL)

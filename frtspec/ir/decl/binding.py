@@ -80,6 +80,7 @@ class RouteRef:
 class Seat:
     """One ``seat`` declaration. ``form``: swap | siblings | block | route | update.
 
+    ``placeless``: points that the host shows nowhere, with the reason.
     ``route`` is there for a route, ``cadence`` (words.CADENCES) for an update.
     """
 
@@ -94,6 +95,7 @@ class Seat:
     dims: tuple[tuple[str, ast.Expr], ...]
     slots: tuple[WeightView, ...]
     points: tuple[tuple[str, PlaceRef], ...]
+    placeless: tuple[tuple[str, str], ...]
     siblings: tuple[WeightView, ...]
     prove: tuple[str, ...]
     boundary: BoundaryRef | None
