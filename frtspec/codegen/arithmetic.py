@@ -16,6 +16,7 @@ from frtspec.codegen.exprsrc import children, rebuilt
 from frtspec.codegen.flowsrc import Raw
 from frtspec.codegen.formats import dequantize_text, quantised
 from frtspec.codegen.names import free
+from frtspec.codegen.operands import CASTS, cast, plain, root_of, transposed, weight_of
 from frtspec.codegen.specialise import Specialised
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Impl, Pack, Scale, Seam, Structure
@@ -23,7 +24,6 @@ from frtspec.ir.expr import Each, Expr, Let, Op, Ref, Scan, Select, Stmt
 from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import exprs_of, parts, reads, statements
 
-CASTS = frozenset({"f32", "bf16", "fp16", "cast"})
 PRODUCTS = frozenset({"matmul", "linear", "contract"})
 
 Line = Stmt | Raw
@@ -245,7 +245,7 @@ class Emulation:
                 args.append(Ref(point, "quantised", None, arg.span))
             else:
                 args.append(self.value(arg))
-        return _plain(rebuilt(op, args))
+        return plain(rebuilt(op, args))
 
     def scaled(self, expr: Expr) -> str | None:
         """The scaled point that an operand is, by its own name or as the input it names."""
@@ -342,45 +342,6 @@ def _aliases(cut: Cut) -> dict[str, Ref]:
             if isinstance(root, Ref) and root.name in cut.sources and stmt.name not in cut.targets:
                 out[stmt.name] = root
     return out
-
-
-def root_of(expr: Expr) -> Expr:
-    """What an expression is without its casts."""
-    while isinstance(expr, Op) and expr.op in CASTS:
-        expr = expr.args[0]
-    return expr
-
-
-def weight_of(expr: Expr) -> Ref | None:
-    """The slot that an operand is, transposed or not."""
-    root = root_of(expr)
-    if isinstance(root, Op) and root.op == "transpose":
-        root = root_of(root.args[0])
-    return root if isinstance(root, Ref) and root.kind == "slot" else None
-
-
-def cast(dtype: str, value: Expr) -> Expr:
-    """``value`` in a dtype of the language."""
-    if dtype == "f32" and isinstance(value, Op) and value.op == "f32":
-        return value
-    return Op(dtype, (value,), (("dtype", dtype),), value.span)
-
-
-def transposed(value: Expr) -> Expr:
-    """The last two axes swapped; twice is not at all."""
-    if isinstance(value, Op) and value.op == "transpose" and isinstance(value.args[0], Ref):
-        return value.args[0]
-    return Op("transpose", (value,), (("pair", (-2, -1)),), value.span)
-
-
-def _plain(expr: Expr) -> Expr:
-    """A product with its double transposes undone."""
-    args = []
-    for arg in children(expr):
-        inner = arg.args[0] if isinstance(arg, Op) and arg.op == "transpose" else None
-        twice = isinstance(inner, Op) and inner.op == "transpose"
-        args.append(inner.args[0] if twice and isinstance(inner, Op) else arg)
-    return rebuilt(expr, args)
 
 
 def _definitions(body: Iterable[Stmt]) -> Mapping[str, list[object]]:

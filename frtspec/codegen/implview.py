@@ -10,6 +10,7 @@ from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.exprsrc import Expressions
 from frtspec.codegen.formats import CASTS, quantised, quantize_call, scales_text
+from frtspec.codegen.implspec import SpecFields
 from frtspec.codegen.imports import import_lines
 from frtspec.codegen.names import free
 from frtspec.codegen.pysrc import (
@@ -20,7 +21,6 @@ from frtspec.codegen.pysrc import (
     call,
     number,
     pyrepr,
-    text_literal,
     told_lines,
     wrapped,
 )
@@ -29,7 +29,7 @@ from frtspec.codegen.rungsrc import RungMethods
 from frtspec.codegen.structview import dims_line
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
-from frtspec.ir.decl import Granularity, Impl, Need, Pack, Rung, Scale, Slot, Structure
+from frtspec.ir.decl import Impl, Pack, Rung, Scale, Slot, Structure
 from frtspec.ir.expr import EachOf, Expr, Op, Ref
 from frtspec.ir.walk import ops, parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
@@ -60,12 +60,14 @@ class ImplView:
 def impl_view(structure: Structure, impl: Impl, class_name: str) -> ImplView:
     """The view of an impl. Raises ``Unsupported`` for what has no generator."""
     view = _Builder(structure, impl)
-    called = {part.op for part in ops(view.rungs.cut.body)} & {"part"}
-    if called:
-        raise Unsupported(
-            f"an impl of {structure.name}, which holds the part `{structure.parts[0].name}`",
-            impl.origin.span,
-        )
+    for op in ops(view.rungs.cut.body):
+        called = op.args[0]
+        if op.op in ("part", "inner") and isinstance(called, Ref):
+            what = "the part" if op.op == "part" else "the structure in"
+            raise Unsupported(
+                f"an impl of {structure.name}, which holds {what} `{called.name}`",
+                impl.origin.span,
+            )
     return view.view(class_name)
 
 
@@ -89,7 +91,7 @@ class _Builder:
         build = self.build()  # first: it refuses weights that no method could read
         methods = self.rungs.methods()
         build = [*(f"self.{name} = {name}" for name in self.rungs.asked), *build]
-        fields = self.fields()
+        fields = SpecFields(self.structure, self.impl, self.rungs, self.names).lines()
         rules = [need.rule for need in impl.needs]
         rules += [rule for rung, _ in self.rungs.rungs() for rule in rung.envelope]
         symbols = dimsrc.symbols([], rules)
@@ -359,77 +361,6 @@ class _Builder:
         text = "Pack once."
         return [f"{text} {', '.join(said).capitalize()}." if said else text]
 
-    # ------------------------------------------------------------ facts
-
-    def fields(self) -> list[str]:
-        impl = self.impl
-        scales = ", ".join(f"{pyrepr(s.name)}: {self.scale(s)}" for s in impl.scales if s.measured)
-        rungs = [self.rung(rung) for rung in impl.rungs]
-        fields = [
-            f"name={pyrepr(impl.name)}",
-            f"structure={pyrepr(self.structure.name)}",
-            f"structure_version={self.structure.version}",
-            f"seam={pyrepr(impl.seam)}",
-            f"version={impl.version}",
-            f"source_digest={pyrepr(impl.origin.source_digest)}",
-            f"contract_digest={pyrepr(impl.origin.contract_digest)}",
-            f"scales={{{scales}}}",
-            f"admits={pyrepr(dict(impl.admits))}",
-            f"only={pyrepr(dict(impl.only))}",
-            f"rungs=({', '.join(rungs)}{',' if rungs else ''})",
-        ]
-        if impl.bands:
-            bands = ", ".join(
-                f"BandSpec({pyrepr(b.dim)}, {b.lo}, {pyrepr(b.hi)}, ({', '.join(map(self.rung, b.rungs))},))"
-                for b in impl.bands
-            )
-            fields.append(f"bands=({bands},)")
-        packs = {p.name: (p.format, _per(p.granularity)) for p in impl.packs if quantised(p)}
-        if packs:
-            fields.append(f"packs={pyrepr(packs)}")
-        at_call = [self.scale(s) for s in impl.scales if not s.measured]
-        if at_call:
-            fields.append(f"at_call=({', '.join(at_call)},)")
-        points = {point.name for point in self.structure.points}
-        stores = {name: dtype for name, dtype in impl.numerics.stores if name in points}
-        if stores:
-            fields.append(f"stores={pyrepr(stores)}")
-        if impl.params:
-            fields.append(f"params={pyrepr({p.name: p.default for p in impl.params})}")
-        if self.rungs.asked:
-            fields.append(f"sizes={pyrepr(self.rungs.asked)}")
-        if impl.needs:
-            needs = ", ".join(self.need(need) for need in impl.needs)
-            fields.append(f"needs=({needs},)")
-        if impl.status.name == "imported":
-            fields.append(f"imported={text_literal(impl.status.reason or 'not verified')}")
-        return fields
-
-    def scale(self, scale: Scale) -> str:
-        """``ScaleSpec("x_in", "fp8_e4m3", "tensor")``"""
-        args = (scale.point, scale.format or scale.kind, _per(scale.granularity))
-        return call("ScaleSpec", *map(pyrepr, args)).text
-
-    def need(self, need: Need) -> str:
-        """``Need(divides(16, D), "pack down per block 16")``"""
-        why = () if need.why is None else (pyrepr(need.why),)
-        return call("Need", self.names.rule(need.rule), *why).text
-
-    def rung(self, rung: Rung) -> str:
-        """``RungSpec("hub", run="run_hub", …)``"""
-        named: dict[str, Py | str] = {"run": pyrepr(self.rungs.runs[id(rung)])}
-        if rung.package is not None:
-            named["package"] = pyrepr(rung.package)
-        if rung.version is not None:
-            named["version"] = pyrepr(rung.version)
-        if rung.call is not None:
-            named["entries"] = pyrepr(tuple(dict.fromkeys(entry for _, entry, _ in rung.call.arms)))
-        if rung.envelope:
-            named["envelope"] = self.names.rules(rung.envelope)
-        if rung.only:
-            named["only"] = pyrepr(dict(rung.only))
-        return call("RungSpec", pyrepr(rung.kind), *(), **named).text
-
     def imports(self, methods: Sequence[Function], code: Sequence[str]) -> list[str]:
         text = "\n".join(
             [
@@ -479,12 +410,6 @@ class _PackExpressions(Expressions):
                 return Py(name if index is None else "each", PRIMARY)
             case _:
                 raise Unsupported("an expression in a pack", expr.span)
-
-
-def _per(grain: Granularity | None) -> str:
-    """``block 16``"""
-    kind, size = grain or ("tensor", None)
-    return kind if size is None else f"{kind} {size}"
 
 
 def _label(rung: Rung) -> str:

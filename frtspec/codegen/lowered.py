@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from frtspec.codegen.arithmetic import PRODUCTS, Emulation, Line, cast, root_of, weight_of
+from frtspec.codegen.arithmetic import PRODUCTS, Emulation, Line
 from frtspec.codegen.flowsrc import Raw
 from frtspec.codegen.formats import per, quantised
 from frtspec.codegen.names import DTYPES, free
+from frtspec.codegen.operands import cast, root_of, weight_of
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Pack, Rung
 from frtspec.ir.expr import Each, Expr, Let, Op, Ref, Stmt
