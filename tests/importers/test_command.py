@@ -67,7 +67,7 @@ def test_the_report_has_other_forms(project: Path, capsys: pytest.CaptureFixture
     assert code == OK and found[0]["path"] == "flash_rt/catalog/bindings/pi05_tick.yaml"
     assert {d["severity"] for d in found} == {"warning", "note"}
     (warning,) = [d for d in found if d["code"] == "FRT0889"]
-    assert warning["line"] == 22 and "narrowed to `>=5.0,<6`" in warning["help"]
+    assert warning["line"] == 22 and "narrowed to `>=5.13,<6`" in warning["help"]
     code, text = run(capsys, *IMPORT, "--format", "github")
     assert "::warning file=flash_rt/catalog/bindings/qwen3_8b.yaml,title=FRT0889,line=22" in text
     code, text = run(capsys, *IMPORT, "--format", "sarif")

@@ -7,11 +7,14 @@ on the model, each seat has to run, and its reference has to give what the host 
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from hosts import tiny
+from hosts import overlay, tiny
 
 from frtspec.importers.flashrt.hosts import SETTLED
 from frtspec.live.inmemory import bindings_of
@@ -37,14 +40,20 @@ def test_each_settled_binding_is_tested_and_is_what_the_import_calls_verified() 
     assert drafts == set(SETTLED) == set(FAMILIES)
 
 
+def small(name: str, folder: Path) -> Path:
+    """The committed binding with the sizes of the tiny hosts."""
+    text = (kit.COMMITTED / f"flashrt_{name}.frt").read_text("utf-8")
+    sizes = f"dims {{ D = {tiny.D}, F = {tiny.F}, L = {tiny.LAYERS} }}"
+    text, count = SIZES.subn(sizes, text)
+    assert count == 1
+    path = folder / "small.frt"
+    path.write_text(text.replace(f"binding flashrt_{name}", "binding small"), "utf-8")
+    return path
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_all_that_it_says_holds_on_the_class(name: str, tmp_path: Path) -> None:
-    text = (kit.COMMITTED / f"flashrt_{name}.frt").read_text("utf-8")
-    small, count = SIZES.subn(f"dims {{ D = {tiny.D}, F = {tiny.F}, L = {tiny.LAYERS} }}", text)
-    assert count == 1
-    path = tmp_path / "small.frt"
-    path.write_text(small.replace(f"binding flashrt_{name}", "binding small"), "utf-8")
-    (binding,) = bindings_of(path).values()
+    (binding,) = bindings_of(small(name, tmp_path)).values()
     family = FAMILIES[name]
     model = family.model()
     report = verify(binding, model, lambda s: model(**s), observations=family.samples(2))
@@ -74,3 +83,27 @@ def test_the_eps_that_is_left_to_the_structure_is_the_hosts() -> None:
     program = kit.world().program
     (eps,) = program.structures["vision_ffn", 2].params
     assert layer.get_submodule("norm2").eps == float(eps.default)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_it_holds_on_the_oldest_version_too(name: str, tmp_path: Path) -> None:
+    """In an overlay, in a process of its own; the newest is the installed one."""
+    try:
+        version, _ = overlay.ends("transformers", SETTLED[name].versions)
+        folder = overlay.overlay("transformers", version)
+    except overlay.NotAvailable as reason:
+        pytest.skip(f"pip can't get it: {reason}")
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "frtspec", "verify", str(small(name, tmp_path))]
+        + [f"hosts.factories:{FAMILIES[name].name}", "--format", "json"],
+        env=overlay.environment(folder, root, root / "generated", root / "tests"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["ok"] and report["found"] == str(version)
+    assert [seat["calls"] for seat in report["seats"]] == [[1, 1]] * tiny.LAYERS

@@ -42,6 +42,14 @@ class Settled:
     unbiased: tuple[str, ...]
 
 
+RANGE = ">=5.13,<6"
+"""Versions of transformers that were verified, at both ends."""
+
+NARROWED = (
+    "transformers 5.0 to 5.12 don't load beside the `kernels` package that is needed here, and "
+    "what lies below is not tested"
+)
+
 _GATED = ("gate_proj", "up_proj", "down_proj")
 
 
@@ -51,7 +59,7 @@ def _decoder(classes: tuple[str, ...], mlp_class: str, layer: str, eps: str) -> 
         mlp=f"{layer}.mlp",
         classes=classes,
         mlp_class=mlp_class,
-        versions=">=5.0,<6",
+        versions=RANGE,
         variants={"norm_rounding": "before_weight"},
         eps=eps,
         activation=("silu", "act_fn"),
@@ -77,7 +85,7 @@ SETTLED: Mapping[str, Settled] = {
         mlp="model.visual.blocks.{i}.mlp",
         classes=("Qwen3VLForConditionalGeneration",),
         mlp_class="Qwen3VLVisionMLP",
-        versions=">=5.0,<6",
+        versions=RANGE,
         variants={"norm_affine": "learned"},
         eps=None,
         activation=("gelu_tanh", "act_fn"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
 
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.importers.flashrt import hosts
@@ -251,13 +250,10 @@ def _narrowed(
     at = found.hosts[0].versions
     if at is None or allowed is None or at.text == settled.versions:
         return
-    lowest = min(Version(s.version) for s in SpecifierSet(settled.versions) if s.operator == ">=")
-    claimed = min((Version(s.version) for s in allowed if s.operator == ">="), default=lowest)
-    what = f"versions {claimed} to {lowest}" if claimed < lowest else "other versions"
     report(
         Diagnostic(
             RANGE,
-            f"`{at.text}` is wider than what was verified: {what} were not looked at",
+            f"`{at.text}` is wider than what was verified: {hosts.NARROWED}",
             at.span,
             "warning",
             help=f"narrowed to `{settled.versions}`; the source's own text is kept for the export",

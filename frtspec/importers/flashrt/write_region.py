@@ -73,7 +73,8 @@ def _host(found: Region, settled: Settled | None) -> str:
     host = found.hosts[0]
     if settled is not None:
         classes = ", ".join(settled.classes)
-        return f"host {host.name.text} {quoted(settled.versions)} class ({classes})"
+        named = classes if len(settled.classes) == 1 else f"({classes})"
+        return f"host {host.name.text} {quoted(settled.versions)} class {named}"
     versions = "" if host.versions is None else f" {quoted(host.versions.text)}"
     return f"host {host.name.text}{versions}"
 

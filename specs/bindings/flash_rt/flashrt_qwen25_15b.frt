@@ -4,7 +4,7 @@ binding flashrt_qwen25_15b {
   """The decoder_ffn of flash-rt's binding qwen25_15b."""
   status draft
   evidence "Imported from flash-rt, bindings/qwen25_15b.yaml, sha256 6e99aacb8aca65a9."
-  host transformers ">=5.0,<6" class (Qwen2ForCausalLM)
+  host transformers ">=5.13,<6" class Qwen2ForCausalLM
   dims { D = 1536, F = 8960, L = 28 }
 
   each i in 0..L {

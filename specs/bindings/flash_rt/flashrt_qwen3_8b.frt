@@ -4,7 +4,7 @@ binding flashrt_qwen3_8b {
   """The decoder_ffn of flash-rt's binding qwen3_8b."""
   status draft
   evidence "Imported from flash-rt, bindings/qwen3_8b.yaml, sha256 f39e55bfbeafc30e."
-  host transformers ">=5.0,<6" class (Qwen3ForCausalLM)
+  host transformers ">=5.13,<6" class Qwen3ForCausalLM
   dims { D = 4096, F = 12288, L = 36 }
 
   each i in 0..L {

@@ -4,7 +4,7 @@ binding flashrt_qwen3_vl_8b_text {
   """The decoder_ffn of flash-rt's binding qwen3_vl_8b_text."""
   status draft
   evidence "Imported from flash-rt, bindings/qwen3_vl_8b_text.yaml, sha256 28aa62e3a31794b4."
-  host transformers ">=5.0,<6" class (Qwen3VLForConditionalGeneration)
+  host transformers ">=5.13,<6" class Qwen3VLForConditionalGeneration
   dims { D = 4096, F = 12288, L = 36 }
 
   each i in 0..L {
@@ -34,6 +34,7 @@ binding flashrt_qwen3_vl_8b_text {
 
   export flash_rt {
     boundary_dtype = "bf16",
+    versions[transformers] = ">=5.0,<6",
     m_profile[prefill] = "medium prefill",
     m_profile[decode] = "micro decode"
   }

@@ -4,7 +4,7 @@ binding flashrt_qwen3_vl_8b_vision {
   """The vision_ffn of flash-rt's binding qwen3_vl_8b_vision."""
   status draft
   evidence "Imported from flash-rt, bindings/qwen3_vl_8b_vision.yaml, sha256 f0be92e6e926d452."
-  host transformers ">=5.0,<6" class (Qwen3VLForConditionalGeneration)
+  host transformers ">=5.13,<6" class Qwen3VLForConditionalGeneration
   dims { D = 1152, F = 4304, L = 27 }
 
   each i in 0..L {
@@ -32,6 +32,7 @@ binding flashrt_qwen3_vl_8b_vision {
 
   export flash_rt {
     boundary_dtype = "bf16",
+    versions[transformers] = ">=5.0,<6",
     m_profile[encode] = "medium vision_encode"
   }
 }
