@@ -13,6 +13,8 @@ from torch import nn
 from frtspec.runtime import swap
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.ledger import FallbackWarning
+from frtspec.runtime.spec import Stat
+from frtspec.runtime.statistics import collector
 from tests.runtime.bind.support import attach, bind, rel_l2, watch
 from tests.runtime.hosts_small import TinyDecoder, tiny_decoder, tiny_seats, token_batches
 
@@ -131,3 +133,46 @@ def test_a_host_on_the_second_device() -> None:
 
 def test_attach_helper_binds_on_the_cpu_beside_a_gpu() -> None:
     assert attach(tiny_decoder(), ["ffn[0]"], rungs=("torch",)).seats == ("ffn[0]",)
+
+
+# ---------------------------------------------------------------- statistics
+
+STATS = (
+    Stat("amax"),
+    Stat("amax", "channel"),
+    Stat("amax", "block", size=16),
+    Stat("second_moment", "channel"),
+    Stat("histogram", bins=2048),
+)
+
+
+@pytest.mark.parametrize("stat", STATS, ids=str)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_collectors_wait_for_nothing_and_give_what_they_give_on_a_cpu(
+    stat: Stat, dtype: torch.dtype
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    calls = [10.0**k * torch.randn(3, 50, 72, generator=generator).to(dtype) for k in (-2, 1, 0)]
+    here, there = collector(stat), collector(stat)
+    assert here is not None and there is not None
+    on_gpu = [call.cuda() for call in calls]
+    there.see(on_gpu[0])  # kernels are loaded, and may wait for that
+    there.close()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for call in on_gpu:
+            there.see(call)
+        row = there.close()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert row is not None
+    there.add(row.cpu())
+    for call in calls:
+        here.see(call)
+    row = here.close()
+    assert row is not None
+    here.add(row)
+    exact = stat.stat != "second_moment"
+    torch.testing.assert_close(
+        there.value(99.9), here.value(99.9), rtol=0 if exact else 1e-12, atol=0
+    )
