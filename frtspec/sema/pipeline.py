@@ -69,7 +69,7 @@ class _Builder:
             family=self.family(),
             windows=windows,
             buffers=buffers,
-            states=tuple(self.state(m, stages) for m in states),
+            states=tuple(self.state(m) for m in states),
             stages=stages,
             loops=loops,
             embeds=self.embeds(),
@@ -129,25 +129,12 @@ class _Builder:
         mode = word_of(self.context, "buffer", node.mode, pipewords.BUFFERS) or "mutable"
         return ir.Buffer(node.name.id, mode, self.cadence(node.cadence), node.name.span)
 
-    def state(self, node: ast.StateDecl, stages: tuple[ir.Stage, ...]) -> ir.StateRegion:
-        """A region; where it names no writers (readers), they are the stages that write it."""
-        name = node.name.id
-
-        def found(given: tuple[ast.Name, ...], writing: bool) -> tuple[str, ...]:
-            if given:
-                return tuple(dict.fromkeys(n.id for n in given))
-            used = [(stage.name, stage.access(name)) for stage in stages]
-            return tuple(
-                stage
-                for stage, use in used
-                if use is not None and (use.writes if writing else use.reads)
-            )
-
+    def state(self, node: ast.StateDecl) -> ir.StateRegion:
         return ir.StateRegion(
-            name,
+            node.name.id,
             self.cadence(node.cadence),
-            found(node.writers, True),
-            found(node.readers, False),
+            tuple(dict.fromkeys(n.id for n in node.writers)),
+            tuple(dict.fromkeys(n.id for n in node.readers)),
             node.name.span,
         )
 
@@ -173,6 +160,13 @@ class _Builder:
             help = "say what it does with the pipeline's values: `read (…)`, `write (…)`"
             self.context.error(STAGE, message, node.name.span, help=help)
         capture = "host_dependent"
+        if not captures and whole_stage:
+            self.context.error(
+                STAGE,
+                f"stage `{node.name.id}` does not say how it is to be captured",
+                node.name.span,
+                help="add: capture host_dependent",
+            )
         if captures:
             capture = (
                 word_of(self.context, "capture", captures[0].mode, pipewords.CAPTURES) or capture
@@ -237,6 +231,10 @@ class _Builder:
             message = f"loop `{node.name.id}` runs no stage"
             self.context.error(LOOP, message, node.name.span, help="add: runs (decode)")
         mode = "host"
+        if not shapes and not self.context.dropped:
+            message = f"loop `{node.name.id}` does not say whether its shapes are fixed"
+            help = "add: shapes fixed, or shapes host where the host decides"
+            self.context.error(LOOP, message, node.name.span, help=help)
         if shapes:
             mode = word_of(self.context, "shapes", shapes[0].mode, pipewords.SHAPES) or mode
         return ir.StageLoop(

@@ -195,8 +195,17 @@ def _check_sides(
                 notes=((stages[name.id].span, "the stage"),),
                 help=f"add `{verb} {state.name}` to the stage, or leave the stage out here",
             )
-    for stage in stages.values() if given else ():
-        if touches(stage) and stage.name not in {n.id for n in given}:
+    missing = [stage for stage in stages.values() if touches(stage)]
+    if missing and not given and not context.dropped:
+        names = ", ".join(stage.name for stage in missing)
+        context.error(
+            WRITERS,
+            f"state `{state.name}` does not name its {word}",
+            state.span,
+            help=f"add: {word} ({names})",
+        )
+    for stage in missing if given else ():
+        if stage.name not in {n.id for n in given}:
             use = stage.access(state.name)
             assert use is not None
             context.error(

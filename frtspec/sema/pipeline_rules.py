@@ -163,7 +163,7 @@ class Rules:
             if name is None:
                 continue
             row = known[name]
-            if metric.op is not None:
+            if metric.op is not None and metric.bound is not None:
                 self.bound(name, row[0] if isinstance(row, tuple) else None, metric)
             value = None if metric.bound is None else metric.bound.value
             out.append(ir.MetricBound(name, metric.op, value, metric.span))

@@ -223,7 +223,7 @@ class _Use:
         places = Places(self.context, self.world.host)
         out = []
         for item in nodes:
-            known = [name for name in tables[item.kind] if declared.access(name)]
+            known = [name for name in tables.get(item.kind, ()) if declared.access(name)]
             if item.name.id not in known:
                 self.context.unknown(f"{item.kind} of stage {declared.name}", item.name, known)
                 continue

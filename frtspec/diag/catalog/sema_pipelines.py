@@ -18,6 +18,7 @@ PIPELINE = """pipeline steps version 1 {
     cadence observation
     read noise
     write (cond, memory, scratch)
+    capture host_dependent
   }
   stage act {
     cadence tick

@@ -46,8 +46,7 @@ class Buffer:
 @dataclass(frozen=True)
 class StateRegion:
     """State that outlives one run of a stage: a buffer or window of that name, or something
-    of its own. ``writers`` and ``readers``: the stages that do; all of them where the spec
-    names any, else none."""
+    of its own. ``writers`` and ``readers``: every stage that declares to write or read it."""
 
     name: str
     cadence: str | None

@@ -16,9 +16,9 @@ pipeline video_generation_pipeline version 1 {
   window timestep        : swap from caller cadence generation_step
   window media           : readback cadence request
   buffer condition       : static cadence request
-  state condition_cache cadence request
+  state condition_cache cadence request writers condition_encode readers denoise
   state latent writers (latent_prepare, denoise) readers (denoise, decode)
-  state scheduler_state cadence generation_step
+  state scheduler_state cadence generation_step writers (latent_prepare, denoise) readers denoise
   state graph_buckets cadence shape_or_step
 
   stage input_prepare? {

@@ -19,16 +19,17 @@ pipeline p version 1 {
   window text   : readback
   buffer cond   : static
   buffer cache  : mutable
-  state cache
+  state cache writers (look, act) readers act
   state table cadence plan
-  stage look { cadence observation read image write (cond, cache) }
+  stage look { cadence observation read image write (cond, cache) capture host_dependent }
   stage act {
     cadence tick
     read (cond, noise)
     read_write cache
     write action
+    capture host_dependent
   }
-  stage tell? { cadence tick read action write text }
+  stage tell? { cadence tick read action write text capture host_dependent }
   loop run { steps = binding shapes fixed runs act }
   embeds s version 1
 HERE
