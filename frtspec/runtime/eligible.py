@@ -73,13 +73,30 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
 
 def check_form(seat: Seat) -> None:
     """Raises Refusal ``seat.form`` for a form that nothing executes yet, ``seat.parts`` for a
-    structure whose parts nobody hands in."""
+    structure whose parts nobody hands in, ``seat.inner`` for one made of structures and
+    ``seat.wire`` for one with codes at its boundary."""
     if seat.form not in EXECUTED:
         raise Refusal(
             "seat.form",
             f"{seat.path} is a seat of the form {seat.form}, which is checked and observed, "
             "and not executed yet",
             fix="nothing to mend: the host's own code runs here",
+            seat=seat.name,
+        )
+    if seat.structure.inner and seat.seam is None:
+        raise Refusal(
+            "seat.inner",
+            f"{seat.structure.key} is made of {', '.join(seat.structure.inner)}, structures of "
+            "their own, and no bound form runs them as one",
+            fix="bind them by seats of their own",
+            seat=seat.name,
+        )
+    if seat.structure.wires and seat.seam is None:
+        raise Refusal(
+            "seat.wire",
+            f"{seat.structure.key} has codes at {', '.join(seat.structure.wires)}, and the host "
+            "has none there",
+            fix="bind a structure of the host's dtype; codes pass between two seats only",
             seat=seat.name,
         )
     if seat.structure.parts and seat.seam is None:

@@ -152,7 +152,7 @@ class InnerCall:
         if any(isinstance(value, irx.Invalid) for value in given.values()):
             return irx.Invalid(node.span)
         attrs: dict[str, irx.Attr] = {"given": tuple(given), "output": chosen}
-        called = irx.Ref(name, "part", None, node.func.span)
+        called = irx.Ref(name, "inner", None, node.func.span)
         return irx.Op("inner", (called, *given.values()), tuple(sorted(attrs.items())), node.span)
 
     def _given(self, inner: ir.Inner) -> dict[str, irx.Expr] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from frtspec.dims import Poly
 from frtspec.ir import expr as ir
@@ -19,7 +20,8 @@ from frtspec.ir.opdef import bytes_moved, tensor_bytes
 from frtspec.ir.ops import OPS
 from frtspec.ir.types import Tensor
 from frtspec.ir.walk import ops
-from frtspec.sema.combos import Combo
+from frtspec.sema.combos import Combo, combos
+from frtspec.sema.innertypes import Unified
 from frtspec.sema.typing import infer
 
 HOST_BITS = 16
@@ -74,7 +76,11 @@ class CostAt:
 def cost(
     structure: Structure, combo: Combo, *, seam: Seam | None = None, host_bits: int = HOST_BITS
 ) -> Cost:
-    """The cost of a structure, or of one seam of it, in one combination."""
+    """The cost of a structure, or of one seam of it, in one combination.
+
+    Inner structures count with what they are called with; of variants that are left open
+    the first value counts. Dims of their own are called ``ffn.F``.
+    """
     typing = infer(structure, combo)
     inside = None if seam is None else {id(op) for op in ops(_original(structure, seam))}
     flops = unfused = _ZERO
@@ -84,6 +90,15 @@ def cost(
         flops = flops + op_flops(op, call, result) * times
         unfused = unfused + bytes_moved(call.args, result, host_bits) * times
     slots = _present(structure.slots, combo)
+    weights = _ZERO
+    for op, unified, times in typing.calls:
+        if inside is not None and id(op) not in inside:
+            continue
+        own = _inner_cost(op, unified, host_bits)
+        flops = flops + own.flops * times
+        unfused = unfused + own.unfused * times
+        weights = weights + own.weights
+    slots = [slot for slot in slots if slot.inner is None]
     if seam is None:
         ports = [*_present(structure.inputs, combo), *_exist(structure, combo)]
         moved = _item_bytes(ports, host_bits)
@@ -91,8 +106,25 @@ def cost(
         slots = [slot for slot in slots if slot.name in seam.slots]
         edges = [typing.values.get(name) for name in (*seam.sources, *seam.targets)]
         moved = sum((tensor_bytes(v, host_bits) for v in edges if isinstance(v, Tensor)), _ZERO)
-    weights = _item_bytes(slots, host_bits)
+    weights = weights + _item_bytes(slots, host_bits)
     return Cost(_settled(flops), _settled(weights + moved), _settled(unfused), _settled(weights))
+
+
+def _inner_cost(op: ir.Op, call: Unified, host_bits: int) -> Cost:
+    """The cost of one call to an inner structure, in the outer dims."""
+    inner = call.inner
+    given = set(cast(tuple[str, ...], op.attr("given")))
+    pins = set(inner.pins)
+    inputs = {port.name for port in inner.whole.inputs}
+    chosen = next(
+        combo
+        for combo in combos(inner.whole)
+        if pins <= set(combo.variants)
+        and (inner.seam is not None or combo.present & inputs <= given)
+    )
+    seam = None if inner.seam is None else inner.whole.seam(inner.seam)
+    own = cost(inner.whole, chosen, seam=seam, host_bits=host_bits)
+    return Cost(*(call.outside(poly) for poly in (own.flops, own.least, own.unfused, own.weights)))
 
 
 def op_flops(op: ir.Op, call: OpCall, result: Tensor) -> Poly:

@@ -24,11 +24,11 @@ class Unified:
         shape: list[Axis] = []
         for item in port.shape:
             if isinstance(item, Poly):
-                shape.append(self._outside(item))
+                shape.append(self.outside(item))
             elif item.rows and str(item.alternatives[0]) in self.lead:
                 shape += self.lead[str(item.alternatives[0])]
             else:
-                shape.append(axis([self._outside(a) for a in item.alternatives], rows=item.rows))
+                shape.append(axis([self.outside(a) for a in item.alternatives], rows=item.rows))
         return Tensor(tuple(shape), port.dtype)
 
     def of_slots(self) -> dict[str, Poly]:
@@ -39,13 +39,14 @@ class Unified:
             for item in slot.shape or ()
             for symbol in item.symbols()
         }
-        return {name: self._outside(Poly.symbol(name)) for name in sorted(used)}
+        return {name: self.outside(Poly.symbol(name)) for name in sorted(used)}
 
     def size(self, item: Axis) -> Poly | None:
         """An exact inner size in the outer dims."""
-        return self._outside(item) if isinstance(item, Poly) else None
+        return self.outside(item) if isinstance(item, Poly) else None
 
-    def _outside(self, poly: Poly) -> Poly:
+    def outside(self, poly: Poly) -> Poly:
+        """An inner size in the outer dims; its own dims as ``slot.dim``."""
         own = {s: Poly.symbol(f"{self.slot}.{s}") for s in poly.symbols() if s not in self.dims}
         return poly.subs({**own, **{s: self.dims[s] for s in poly.symbols() if s in self.dims}})
 

@@ -87,6 +87,7 @@ class _Inference:
     trace: list[tuple[ir.Op, OpCall, ValueType, Poly]] = field(default_factory=list)
     inner: dict[str, Unified] = field(default_factory=dict)
     calls: list[tuple[ir.Op, Unified, Poly]] = field(default_factory=list)
+    handed: list[tuple[str, tuple[ValueType, ...]]] = field(default_factory=list)
     times: Poly = field(default_factory=lambda: Poly.const(1))
 
     def problem(self, code: str, message: str, span: Span, help: str | None = None) -> ValueType:
@@ -227,7 +228,7 @@ class _Inference:
             return SCALAR
         if node.name in self.env:
             return self.env[node.name]
-        if node.kind == "part" and node.name not in self.gone:
+        if node.kind in ("part", "inner") and node.name not in self.gone:
             return SCALAR
         why = self.gone.get(node.name)
         if why is None:
@@ -284,7 +285,10 @@ class _Inference:
             message = f"`{slot.name}` is called with other sizes than before"
             return self.problem(CODES["shape"], message, node.span)
         result = found.result(cast(str, node.attr("output")))
-        self.calls.append((node, found, self.times))
+        held = next((k for k in self.handed if k[0] == slot.name and _same(k[1], args)), None)
+        if held is None:  # called again on the same values it computes nothing anew
+            self.handed.append((slot.name, args))
+            self.calls.append((node, found, self.times))
         return result
 
     def operands(self, node: ir.Op) -> tuple[ValueType, ...]:
@@ -349,6 +353,11 @@ class _Inference:
                     else f"cast it: {port.dtype}(…)"
                 ),
             )
+
+
+def _same(before: tuple[ValueType, ...], now: tuple[ValueType, ...]) -> bool:
+    """Whether two calls get the very same values: a value's type is made once."""
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
 
 
 def _fits(value: Shape, declared: Shape) -> bool:

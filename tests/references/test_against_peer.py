@@ -12,7 +12,13 @@ from flash_rt.catalog.structures.decoder_ffn.reference import decoder_ffn_ref
 from flash_rt.catalog.structures.linear_proj.reference import linear_proj_ref
 from flash_rt.catalog.structures.norm_fused.reference import norm_fused_ref
 from flash_rt.catalog.structures.qkv_pack.reference import qkv_pack_ref
-from flashrt_gen.structures import decoder_ffn_v1, linear_proj_v1, norm_fused_v1, qkv_pack_v1
+from flashrt_gen.structures import (
+    decoder_ffn_v1,
+    linear_proj_v1,
+    norm_fused_v1,
+    norm_fused_v2,
+    qkv_pack_v1,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from reference_kit import BOTH, SLOW_BOX, leads, maker, same, seeds, sizes
@@ -109,7 +115,18 @@ def test_norm_fused(
 ) -> None:
     make = maker(seed, dtype)
     x, w, b = make(*lead, d) * 3 + 1, make(d), make(d)
-    same(norm_fused_v1.reference(x, w=w, b=b, eps=eps), norm_fused_ref(x, w, b, eps=eps))
+    theirs = norm_fused_ref(x, w, b, eps=eps)
+    same(norm_fused_v1.reference(x, w=w, b=b, eps=eps), theirs)
+    second = norm_fused_v2.reference(
+        x,
+        w=w,
+        b=b,
+        norm="layer",
+        norm_weight_mode="direct",
+        norm_rounding="after_weight",
+        eps=eps,
+    )
+    same(second, theirs)
 
 
 def test_defaults_are_theirs() -> None:

@@ -139,3 +139,51 @@ def test_canonical_json_is_ascii_and_sorted() -> None:
     random.Random(0).shuffle(keys)
     assert dump(dict.fromkeys(keys, "é")) == dump(dict.fromkeys(sorted(keys), "é"))
     assert dump({"ä": 1}).isascii()
+
+
+BLOCK = """frt 1
+structure block version 1 {
+  dim B, D
+  in  x [B, D] : host
+  out y [B, D] : host
+  slot norm : structure scaled version 1 with (style is one)
+  reference { yield y = norm(x) }
+  require for step_table when side is left { D in (4, 8), dtype(x) is (f32, bf16) }
+  variant side { left, right }
+}
+structure scaled version 1 {
+  dim M, D
+  in  x [rows M, D] : host
+  out y [rows M, D] : host
+  variant style { one, two }
+  reference { yield y = match style { one => x * 1, two => x * 2 } }
+}
+"""
+
+
+def test_a_block_changes_with_what_stands_in_its_slots() -> None:
+    base = digest_of(BLOCK)
+    assert digest_of(BLOCK.replace("two => x * 2", "two => x * 3")) != base
+    assert digest_of(BLOCK.replace("with (style is one)", "with (style is two)")) != base
+    assert digest_of(BLOCK.replace("with (style is one)", "")) != base
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("require for", "qualify for"),
+        ("step_table", "fp8_wire"),
+        ("side is left", "side is right"),
+        ("(4, 8)", "(4, 8, 16)"),
+        ("(f32, bf16)", "f32"),
+        ("dtype(x)", "dtype(y)"),
+    ],
+)
+def test_every_part_of_a_rule_is_contract(old: str, new: str) -> None:
+    assert old in BLOCK and digest_of(BLOCK.replace(old, new)) != digest_of(BLOCK)
+
+
+def digest_of(text: str) -> str:
+    """The contract digest of the block."""
+    analysis, _ = analysed(text)
+    return analysis.program.structures["block", 1].origin.contract_digest

@@ -85,3 +85,25 @@ def test_wide_hosts_move_more(catalog: Program) -> None:
     half = cost(structure, combo, host_bits=16).at(sizes)
     full = cost(structure, combo, host_bits=32).at(sizes)
     assert full.least == 2 * half.least and full.flops == half.flops
+
+
+def test_a_block_costs_what_its_structures_cost(catalog: Program) -> None:
+    """Each norm once, although its output and its gate are read by two calls."""
+    structure = catalog.structures["decoder_block", 1]
+    gated = next(c for c in combos(structure) if dict(c.variants)["norm"] == "adaln_rms")
+    sizes = {"B": 2, "S": 3, "D": 8, "C": 5, "ffn.F": 16}
+    found = cost(structure, gated).at(sizes)
+
+    ffn = catalog.structures["decoder_ffn", 1]
+    mlp = cost(ffn, combos(ffn)[0], seam=ffn.seam("mlp")).at({"M": 6, "D": 8, "F": 16})
+    norm = catalog.structures["adaln_producer", 1]
+    alone = next(
+        c
+        for c in combos(norm)
+        if {("norm", "rms"), ("style", "scale_shift_gate"), ("epilogue", "none")} <= set(c.variants)
+    )
+    each = cost(norm, alone).at({"M": 6, "D": 8, "C": 5})
+    own = 4 * 2 * 3 * 8  # two gates, two residuals
+    assert found.flops == mlp.flops + 2 * each.flops + own
+    assert found.weights == mlp.weights + 2 * each.weights
+    assert found.least == found.weights + 2 * (2 * 2 * 3 * 8 + 5)
