@@ -26,7 +26,7 @@ from frtspec.ir.types import DTYPES
 from frtspec.syntax.grammar import RESERVED, grammar_text
 
 DOCS = Path(__file__).resolve().parent
-PAGES = ("commands.md", "language.md", "runtime.md", "errors.md", "scan.md")
+PAGES = ("commands.md", "hosts.md", "language.md", "runtime.md", "errors.md", "scan.md")
 _TABLE = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _KEYWORD = re.compile(r'(?<!/)"([a-z][a-z_0-9]*)"')
 
@@ -347,6 +347,30 @@ def commands() -> str:
     return grid(("command", "does", "options"), rows)
 
 
+# ---------------------------------------------------------------- the catalog
+
+
+def hosts() -> str:
+    """Each host family that bindings of our own are for, with what sits on it."""
+    from frtspec.config import load_config
+    from frtspec.project import load, select
+
+    rows = []
+    here = Path.cwd()
+    program = load(select([], load_config(here).config, here)).program
+    for binding in program.bindings.values():
+        if binding.origin.path.startswith("bindings/flash_rt/"):
+            continue
+        seats: dict[str, list[str]] = {}
+        for seat in (seat for group in binding.groups for seat in group.seats):
+            target = f"{seat.structure[0]}.{seat.seam}" if seat.seam else seat.structure[0]
+            seats.setdefault(target, []).append(seat.name)
+        shown = "; ".join(f"{target}: {', '.join(names)}" for target, names in seats.items())
+        host = binding.hosts[0]
+        rows.append((code(binding.name), f"`{host.package}` {host.versions or ''}", shown))
+    return grid(("binding", "host", "structures and the seats on them"), rows)
+
+
 # ---------------------------------------------------------------- the runtime
 
 
@@ -502,6 +526,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "unsupported": unsupported,
     "consumers": consumers,
     "commands": commands,
+    "hosts": hosts,
     "options": options,
     "checks": checks,
     "bands": bands,
