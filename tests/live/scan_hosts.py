@@ -56,8 +56,9 @@ def gemma() -> Built:
     return _text("Gemma")
 
 
-def qwen3_moe() -> Built:
-    return _text("Qwen3Moe", num_experts=6, num_experts_per_tok=2, moe_intermediate_size=24)
+def qwen3_moe(**more: Any) -> Built:
+    sizes = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+    return _text("Qwen3Moe", **sizes, **more)
 
 
 def qwen3_5() -> Built:

@@ -14,15 +14,16 @@ from typing import Any
 import flashrt_gen
 import pytest
 import torch
+import transformers
 from torch import nn
 
 from frtspec.diag.source import SourceFile
 from frtspec.live.inmemory import bindings_of
-from frtspec.live.scan import ScanResult, scan
+from frtspec.live.scan import ScanResult, core, scan
 from frtspec.live.verify import verify
 from frtspec.runtime.spec import HostBinding, Seat
 from frtspec.syntax.fmt import format_source
-from tests.live.scan_hosts import HOSTS
+from tests.live.scan_hosts import HOSTS, TEXT, qwen3_moe
 
 FAMILIES = pytest.mark.parametrize("name", HOSTS)
 
@@ -159,3 +160,43 @@ def test_a_run_in_bfloat16_tells_where_the_host_rounds() -> None:
     assert {seat.variants["rope_dtype"] for seat in rope} == {"host"}
     rope = [seat for seat in scanned("qwen3")[2].seats if seat.structure.name == "qk_norm_rope"]
     assert all("compute the same in this run" in seat.why["rope_dtype"] for seat in rope)
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_how_a_router_weighs_its_experts_is_told_by_numbers(normalized: bool) -> None:
+    model, forward = qwen3_moe(norm_topk_prob=normalized)
+    experts = [s for s in scan(model, forward).seats if s.target == "moe_experts.experts"]
+    assert len(experts) == 2
+    assert {seat.variants["weights"] for seat in experts} == {
+        "normalized" if normalized else "plain"
+    }
+
+
+def test_layers_that_the_config_names_are_found_by_it() -> None:
+    text = scanned("qwen3_5")[2].binding
+    assert 'where config.layer_types[i] == "linear_attention" {' in text
+    assert 'where config.layer_types[i] == "full_attention" {' in text
+
+
+def test_sizes_that_coincide_are_told_apart_by_a_host_of_other_sizes() -> None:
+    """In the tiny Qwen3 the keys are as wide as the model, and the queries as the vocabulary."""
+    text = scanned("qwen3")[2].binding
+    assert "N[1] = key_value_heads_by_head_dim" in text
+    assert "dims { K = hidden_size, N = vocab_size }" in text
+
+
+def test_layers_that_are_alike_are_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan of many layers costs little more than one of few."""
+    proofs: list[str] = []
+    prove = core.prove
+    monkeypatch.setattr(
+        core, "prove", lambda tree, path, *a: proofs.append(path) or prove(tree, path, *a)
+    )
+    counts = []
+    for layers in (2, 9):
+        config = transformers.LlamaConfig(**{**TEXT, "num_hidden_layers": layers})
+        proofs.clear()
+        found = scan(transformers.LlamaForCausalLM(config).eval())
+        assert sum(seat.target == "decoder_ffn.mlp" for seat in found.seats) == layers
+        counts.append(len(proofs))
+    assert counts[0] == counts[1]

@@ -14,7 +14,7 @@ from frtspec.dims import DimError, Shape, solve
 from frtspec.live.scan import match
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.match import Filled
-from frtspec.live.scan.prove import choices, numbers
+from frtspec.live.scan.prove import Twin, choices, computes, numbers
 from frtspec.live.scan.seats import expects, place, ports_at, why
 from frtspec.live.scan.tree import Tree
 from frtspec.live.scan.watch import Watched
@@ -106,7 +106,8 @@ def seam_ways(
     tree: Tree, path: str, seen: Watched, structure: StructureSpec, pattern: Pattern
 ) -> Iterator[FoundSeat]:
     """Every way to write a seat of a seam whose module takes several values, such as experts
-    behind their router; the module around it is the boundary."""
+    behind their router. The module around it is the boundary: a copy of that one tells the
+    variants outside the seam."""
     outer = path.rpartition(".")[0]
     if not seen.calls.get(outer) or seen.returns.get(path) != "tensor":
         return
@@ -175,10 +176,14 @@ def _seam_seats(
     slots: Mapping[str, Weight],
 ) -> Iterator[FoundSeat]:
     ports = ports_at(structure, pattern, outer, filled.leaves)
+    twin = Twin.of(tree.modules[outer])
     for inner in choices(structure, pattern, filled):
         open_axes = {a: v for a, v in structure.variants.items() if a not in inner}
         for values in product(*open_axes.values()):
             chosen = {**dict(zip(open_axes, values, strict=True)), **pattern.variants, **inner}
+            whole = {**filled.slots, **slots}
+            if twin is None or not computes(twin, outer, structure, whole, chosen, dims):
+                continue
             yield FoundSeat(
                 structure=structure,
                 pattern=pattern,

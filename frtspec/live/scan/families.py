@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frtspec.live.scan.config import Configs
 from frtspec.live.scan.found import FoundSeat
@@ -40,7 +40,7 @@ def families(seats: Iterable[FoundSeat]) -> list[Family]:
     out = []
     for (stem, _), found in groups.items():  # type: ignore[misc]
         numbers = tuple(sorted({number for number, _ in found}))
-        out.append(Family(found[0][1], stem if len(numbers) > 1 else None, numbers))
+        out.append(Family(found[0][1], stem, numbers))
     return out
 
 
@@ -111,6 +111,8 @@ def blocks(found: Sequence[Family], configs: Configs, layers: dict[str, int]) ->
     children each stem has."""
     grouped: dict[object, list[Family]] = {}
     for family in found:
+        if family.stem is not None and len(family.numbers) == 1:
+            family = _alone(family, layers[family.stem], configs)
         key = (family.stem, family.numbers) if family.stem else id(family)
         grouped.setdefault(key, []).append(family)
     for members in grouped.values():
@@ -120,6 +122,14 @@ def blocks(found: Sequence[Family], configs: Configs, layers: dict[str, int]) ->
             continue
         for lo, hi, where in _ranges(stem, numbers, layers[stem], configs):
             yield Block(tuple(members), stem, lo, hi, where)
+
+
+def _alone(family: Family, count: int, configs: Configs) -> Family:
+    """A family of one layer: by its number, unless the config says which layer it is."""
+    stem, numbers = family.stem, family.numbers
+    if stem is not None and _by_config(numbers, count, configs, f"{stem}.{numbers[0]}") is None:
+        return replace(family, stem=None)
+    return family
 
 
 def _ranges(
@@ -141,6 +151,19 @@ def _ranges(
 
 
 def _condition(numbers: tuple[int, ...], count: int, configs: Configs, path: str) -> str | None:
+    named = _by_config(numbers, count, configs, path)
+    if named is not None:
+        return named
+    wanted = set(numbers)
+    for step in range(2, 9):
+        rest = numbers[0] % step
+        if len(numbers) > 1 and wanted == {i for i in range(count) if i % step == rest}:
+            return f"i % {step} == {rest}"
+    return None
+
+
+def _by_config(numbers: tuple[int, ...], count: int, configs: Configs, path: str) -> str | None:
+    """The value of a list of the config that exactly these layers have."""
     wanted = set(numbers)
     for text, entries in configs.per_layer(path, count):
         values = {entries[i] for i in numbers if isinstance(entries[i], str | int)}
@@ -148,10 +171,6 @@ def _condition(numbers: tuple[int, ...], count: int, configs: Configs, path: str
             (value,) = values
             shown = f'"{value}"' if isinstance(value, str) else str(value).lower()
             return f"{text}[i] == {shown}"
-    for step in range(2, 9):
-        rest = numbers[0] % step
-        if len(numbers) > 1 and wanted == {i for i in range(count) if i % step == rest}:
-            return f"i % {step} == {rest}"
     return None
 
 

@@ -226,6 +226,38 @@ class Twin:
         return value.mT if weight.layout == "out_in" else value
 
 
+@torch.no_grad()
+def computes(
+    twin: Twin,
+    path: str,
+    structure: StructureSpec,
+    slots: Mapping[str, Weight],
+    variants: Mapping[str, str],
+    dims: Mapping[str, int],
+) -> bool:
+    """Whether the copy of the module at ``path`` computes the whole structure, from its first
+    input to its one output."""
+    name = structure.inputs[0]
+    sizes = [
+        1 if axis.rows else axis.alternatives[0].value(dims) for axis in structure.shapes[name]
+    ]
+    generator = torch.Generator().manual_seed(5)
+    given = {name: torch.randn(2, 3, *sizes[1:], generator=generator)}
+    weights = {s: twin.weight(_relative(w.path, path), w) for s, w in slots.items()}
+    extra = {name: dims[dim] for name, dim in structure.sizes.items()}
+    try:
+        theirs = twin.module(*given.values())
+        mine = structure.reference(**given, **weights, **variants, **structure.params, **extra)
+    except _FAILS:
+        return False
+    return (
+        isinstance(theirs, Tensor)
+        and isinstance(mine, Tensor)
+        and mine.shape == theirs.shape
+        and float((mine - theirs).norm() / theirs.norm().clamp_min(1e-30)) <= CLOSE
+    )
+
+
 def _random(shape: torch.Size, generator: torch.Generator) -> Tensor:
     """Matrices that keep the size of what they multiply; vectors around a half."""
     if len(shape) < 2:
