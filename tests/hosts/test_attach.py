@@ -141,11 +141,13 @@ def test_two_models_of_one_class_do_not_touch_each_other() -> None:
     assert all(map(torch.equal, outputs(tiny.LLAMA, attached), before))
 
 
-def test_siglip_in_bfloat16_is_refused_by_what_its_impl_admits() -> None:
+def test_norms_of_siglip_in_bfloat16_are_refused_by_what_their_form_is_for() -> None:
     model = tiny.SIGLIP.model(BF16)
     before = outputs(tiny.SIGLIP, model)
     plan = attach(tiny.SIGLIP, model)
-    assert not plan.bound
-    assert {record.code for record in plan.seats} == {"impl.dtype"}
-    assert "admits f32" in plan.seat("post").reason
+    norms = [record for record in plan.seats if record.seat.structure.name == "norm_fused"]
+    assert norms and {record.code for record in norms} == {"structure.requires"}
+    assert "dtype(x) is f32" in plan.seat("post").reason
+    assert {name.partition("[")[0] for name in plan.bound} == {"qkv", "o", "mlp", "head"}
+    plan.detach()
     assert all(map(torch.equal, outputs(tiny.SIGLIP, model), before))
