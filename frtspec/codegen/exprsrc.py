@@ -55,8 +55,22 @@ class Expressions:
                 return self.ref(expr)
             case Op():
                 return self._op(expr)
+            case EachOf():
+                return self._each(expr)
             case _:
                 raise AssertionError(f"{type(expr).__name__} is no expression of Python")
+
+    def _each(self, each: EachOf) -> Py:
+        """``*x``, or ``*(w[i].T for i in range(len(w)))``: an argument for each repetition."""
+        value = each.value
+        if isinstance(value, Ref) and value.index == each.index:
+            return Py(f"*{self.names.get(value.name, value.name)}")
+        repeated = next(
+            part.name for part in parts(value) if isinstance(part, Ref) and part.index == each.index
+        )
+        index = self.names.get(each.index, each.index)
+        count = f"len({self.names.get(repeated, repeated)})"
+        return Py(f"*({self.emit(value)} for {index} in range({count}))")
 
     def ref(self, ref: Ref) -> Py:
         """A value by name: ``w[i]`` for a repeated one."""

@@ -15,12 +15,12 @@ from reference_kit import SLOW_BOX, same, seeds
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from frtspec.diag.source import SourceFile
 from frtspec.dims import DimError
 from frtspec.runtime import host
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.spec import Seat, StructureSpec, Weight
 from frtspec.sema import analyse
-from frtspec.diag.source import SourceFile
 from frtspec.syntax.parse import parse
 
 SIZES = st.integers(1, 32)
