@@ -14,7 +14,7 @@ from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile
 from frtspec.importers.flashrt import catalog as source
 from frtspec.importers.flashrt.catalog import Catalog
-from frtspec.importers.flashrt.convert import Imported, World, convert
+from frtspec.importers.flashrt.convert import Imported, Specs, World, convert
 
 COMMITTED = resources.specs_dir() / "bindings" / "flash_rt"
 
@@ -38,6 +38,13 @@ def world() -> World:
 def read(folder: Path) -> Catalog:
     """A catalog, its files shown as paths inside it."""
     return source.read(folder, lambda path: path.relative_to(folder).as_posix())
+
+
+@cache
+def regions() -> Specs:
+    """The structures that region bindings are about, which is all that those need."""
+    wanted = ("decoder_ffn/v1", "vision_ffn/v2", "adaln_producer/v1")
+    return [row for row in world().specs if row[0].path.endswith(tuple(f"{w}.frt" for w in wanted))]
 
 
 @cache

@@ -83,7 +83,7 @@ def test_nothing_is_written_when_one_place_cannot_be(
     assert [p.name for p in (project / "specs" / "there").iterdir()] == ["flashrt_qwen3_8b.frt"]
 
 
-@pytest.mark.parametrize("where", ["flash_rt", "flash_rt/catalog", "./flash_rt/"])
+@pytest.mark.parametrize("where", ["flash_rt/catalog", "./flash_rt/"])
 def test_the_folder_may_be_the_packages_or_the_catalogs(
     project: Path, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:

@@ -24,7 +24,8 @@ VARIANT_CHOSEN = (
 def exported(text: str, named: bool = True) -> Exported:
     source = SourceFile.from_text("mine.frt", text)
     tree = parse(source)
-    analysis = analyse([*kit.world().specs, (source, tree.file)])
+    about = kit.world().specs if "pipeline" in text else kit.regions()
+    analysis = analyse([*about, (source, tree.file)])
     mine = [*tree.diagnostics, *(d for d in analysis.diagnostics if d.span.path == "mine.frt")]
     assert not mine, mine
     bindings = [b for b in analysis.program.bindings.values() if b.origin.span.path == "mine.frt"]

@@ -34,7 +34,7 @@ def built(status: str = IMPORTED, export: str = "") -> tuple[Binding | None, lis
     source = SourceFile.from_text("open.frt", text)
     tree = parse(source)
     assert not tree.diagnostics
-    analysis = analyse([*kit.world().specs, (source, tree.file)])
+    analysis = analyse([*kit.regions(), (source, tree.file)])
     found = [f"{d.code}: {d.message}" for d in analysis.diagnostics if d.span.path == "open.frt"]
     return analysis.program.bindings.get("open"), found
 

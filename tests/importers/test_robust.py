@@ -96,7 +96,7 @@ def broken(draw: st.DrawFn, text: str) -> str:
     return "\n".join(lines)
 
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @FEW
