@@ -291,7 +291,7 @@ def _place(place: PlaceRef, seat: Seat, base: str, scope: Scope) -> Py:
     if place.routed and seat.route is not None:
         at = Py(pyrepr(seat.route.name))
     given: list[Py | str] = [at]
-    if place.arg is not None:
+    if place.kind == "arg":
         given.append(pyrepr(place.arg))
     named: dict[str, Py | str] = {}
     if place.item is not None:

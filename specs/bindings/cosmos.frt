@@ -105,7 +105,6 @@ binding cosmos {
       variant rope_layout = half
       variant norm_weight_mode = direct
       variant norm_rounding = before_weight
-      variant rope_dtype = f32
       param eps = model.transformer_blocks[i].attn1.norm_q.eps
       slot q_norm_weight = norm_q.weight
       slot k_norm_weight = norm_k.weight

@@ -185,7 +185,6 @@ binding flux {
       variant rope_layout = interleaved
       variant norm_weight_mode = direct
       variant norm_rounding = after_weight
-      variant rope_dtype = f32
       slot q_norm_weight = norm_q.weight
       slot k_norm_weight = norm_k.weight
       point q_rotated = arg q of dispatched_attention

@@ -70,7 +70,6 @@ binding wan {
       variant rope_layout = interleaved
       variant norm_weight_mode = direct
       variant norm_rounding = after_weight
-      variant rope_dtype = f32
       param eps = config.eps
       slot q_norm_wide = norm_q.weight
       slot k_norm_wide = norm_k.weight

@@ -398,8 +398,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="cosmos",
-    source_digest="a28551982d657ac9c8a075873aacf5b933717d3ded320f9ea9e0481dbc88f742",
-    contract_digest="81579d6e327b0d2ffc5782124d7a5c63ab15828a16371f9af9ae324c5a2548f7",
+    source_digest="a1e48ccaac2e80656316519096baffd8aa2266a6c4147122d5cd7d070b7f97eb",
+    contract_digest="cdfa9720222fc5b754bf54bafb6543460f936b77928b091d483d94d334542f48",
     hosts=(rt.Host("diffusers", ">=0.37,<0.43", classes=("CosmosTransformer3DModel",)),),
     dims=dims,
     seats=seats,

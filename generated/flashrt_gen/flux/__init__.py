@@ -499,8 +499,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="flux",
-    source_digest="b4f2284704608d866fa3fde280cf6b28b5e7daded728602f800d022402df3813",
-    contract_digest="2c374058e6a880734eb0952f52d4719e6e65cee46911f3c19d5b19f3fcf2ee15",
+    source_digest="05abbcb425ed28c4cba8bdda441add2b44bf212efdacf9e4205e61c0c21da164",
+    contract_digest="5a3c9f6b9fc85d13b60bf1c9d076a71e6c381729cba40d59e416e0b1079d2108",
     hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("FluxTransformer2DModel",)),),
     dims=dims,
     seats=seats,

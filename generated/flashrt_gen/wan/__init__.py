@@ -344,8 +344,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="wan",
-    source_digest="24a3e303b6b410ac1c76f6021111a839ded9837ca79581efa149dfb62e2da2e5",
-    contract_digest="1f4366d8be7ca63362d8cf7e8e9409de0c30bcd89c5b554ab642912673ca8892",
+    source_digest="21e28470144bb5bcc63d5888ab4626e6675855dc144cbb40640e013c4d3a0e83",
+    contract_digest="178f7aa2509105e8ecbfacf4e984def7b8fd6275641de98baf3841344c4cbaa6",
     hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("WanTransformer3DModel",)),),
     dims=dims,
     seats=seats,
