@@ -29,9 +29,7 @@ def exports(context: Context, nodes: Sequence[ast.ExportDecl]) -> tuple[ir.Expor
     return tuple(found.values())
 
 
-def _entries(
-    context: Context, target: str, node: ast.ExportDecl
-) -> tuple[ir.ExportEntry, ...]:
+def _entries(context: Context, target: str, node: ast.ExportDecl) -> tuple[ir.ExportEntry, ...]:
     known = words.EXPORTS[target]
     found: dict[tuple[str, str | None], ir.ExportEntry] = {}
     for item in node.items:
