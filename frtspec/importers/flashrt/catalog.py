@@ -10,7 +10,8 @@ from pathlib import Path
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import NOWHERE, SourceFile, Span
 from frtspec.importers.flashrt import yamldoc
-from frtspec.importers.flashrt.bindings import Pipeline, Region, binding
+from frtspec.importers.flashrt.bindings import Pipeline, Region
+from frtspec.importers.flashrt.read_binding import binding
 from frtspec.importers.flashrt.structures import PeerStructure, structure
 from frtspec.syntax.read import read_source
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from frtspec.diag.diagnostic import Diagnostic, Severity
-from frtspec.diag.source import Span
 from frtspec.diag.suggest import did_you_mean
 from frtspec.importers.flashrt.yamldoc import Map, Scalar, Seq, Value, kind
 
@@ -97,9 +96,6 @@ class Fields:
                 self.wrong(f"{name}[]", "a mapping", item)
         return tuple(item for item in value.items if isinstance(item, Map))
 
-    def raw(self, name: str) -> Value | None:
-        return self._get(name, False)
-
     def skip(self, *names: str) -> None:
         """Fields that are known and not read here."""
         self.known.extend(names)
@@ -152,8 +148,3 @@ def texts_of(held: Map, what: str, report: Report) -> tuple[tuple[Scalar, Scalar
 
 def _whole(value: Scalar) -> bool:
     return isinstance(value.value, int) and not isinstance(value.value, bool)
-
-
-def nowhere(path: str) -> Span:
-    """A whole file."""
-    return Span(path, 0, 0)
