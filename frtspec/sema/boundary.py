@@ -45,7 +45,9 @@ class Boundaries:
                     help="write `boundary at PATH { x = input, y = output }`",
                 )
             return ir.BoundaryRef(None, (), (), (), node.none_reason.value, node.span)
-        assert node.path is not None
+        if node.path is None:
+            self.absent()
+            return None
         self.host.path(node.path)
         inputs, outputs = self.ports(node)
         views = Views(self.context, self.target, self.host, slots=self.outer_slots())

@@ -15,6 +15,7 @@ TRUTHS = ("true", "false", "none")
 ROOTS = ("config", "model")
 """What fields hang on: the model's config, and the model itself."""
 
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 OPERATORS = ("+", "-", "*", "/", "//", "%", "??", "and", "or", "==", "!=")
 
 
@@ -51,7 +52,7 @@ class HostExprs:
             case ast.Binary(op=op, left=left, right=right) if op in OPERATORS:
                 self.check(left, depth + 1)
                 self.check(right, depth + 1)
-            case ast.Compare(first=first, links=links):
+            case ast.Compare(first=first, links=links) if all(op in COMPARISONS for op, _ in links):
                 for side in (first, *(right for _, right in links)):
                     self.check(side, depth + 1)
             case ast.Match():
