@@ -271,7 +271,7 @@ class _Climb:
         spec = self.impl.SPEC
         if not spec.bands:
             return [(Band(), spec.rungs)]
-        return [(_band(item), item.rungs) for item in spec.bands]
+        return [(_band(item), (*item.rungs, *spec.rungs)) for item in spec.bands]
 
     def _first(self, band: tuple[Band, Sequence[RungSpec]], k: int) -> Form | None:
         whole, rungs = band

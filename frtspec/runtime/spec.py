@@ -159,7 +159,8 @@ class RungSpec:
 
 @dataclass(frozen=True)
 class BandSpec:
-    """Rows ``lo..=hi`` of ``dim`` run ``rungs``; outside, the host's module runs and is counted."""
+    """Rows ``lo..=hi`` of ``dim`` run ``rungs``, then those of the impl itself; outside of all
+    bands the host's module runs and is counted."""
 
     dim: str
     lo: int

@@ -16,18 +16,15 @@ def check_bands(
     context: Context, rungs: Sequence[ast.RungDecl], bands: Sequence[tuple[ast.BandDecl, ir.Band]]
 ) -> None:
     """Reports bands that overlap, that run nothing, or that do not say what becomes of the
-    other row counts."""
+    other row counts. ``rungs``: those beside the bands, which come behind each band's own."""
     if not bands:
         return
-    for rung in rungs:
-        context.error(
-            BANDS,
-            "a rung beside bands is never reached",
-            rung.kind.span,
-            help="put it into a band; `band M in 9.. { … }` serves every row count from 9",
-        )
     for node, band in bands:
-        if not band.rungs and not any(isinstance(r, ast.ErrorNode) for r in node.rungs):
+        if (
+            not band.rungs
+            and not rungs
+            and not any(isinstance(r, ast.ErrorNode) for r in node.rungs)
+        ):
             context.error(BANDS, "nothing runs in this band", node.range.span, help="add a rung")
     _overlaps(context, bands)
     _others(context, bands)

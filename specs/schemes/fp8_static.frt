@@ -8,8 +8,9 @@ scheme fp8_static {
     x_after_norm: amax per tensor,
     act_after_mul: amax per tensor
   } use fp8_static
-  at linear_proj version 1 { x_in: amax per tensor } use fp8_static
-  at qkv_pack version 1    { x_in: amax per tensor } use fp8_static
+  at linear_proj version 1       { x_in: amax per tensor } use fp8_static
+  at modnorm_qkv_chain version 3 { attn_in: amax per tensor } use fp8_static
+  at qkv_pack version 1          { x_in: amax per tensor } use fp8_static
   at vision_ffn.mlp version 2 {
     x_after_norm: amax per tensor,
     hidden_after_act: amax per tensor

@@ -14,7 +14,10 @@ scheme fp8_static_keep_outliers {
     act_after_mul: amax per tensor
   } keep when amax > 20 * median(amax) use fp8_static
   at linear_proj version 1 { x_in: amax per tensor } keep when amax > 20 * median(amax) use fp8_static
-  at qkv_pack version 1    { x_in: amax per tensor } keep when amax > 20 * median(amax) use fp8_static
+  at modnorm_qkv_chain version 3 {
+    attn_in: amax per tensor
+  } keep when amax > 20 * median(amax) use fp8_static
+  at qkv_pack version 1 { x_in: amax per tensor } keep when amax > 20 * median(amax) use fp8_static
   at vision_ffn.mlp version 2 {
     x_after_norm: amax per tensor,
     hidden_after_act: amax per tensor

@@ -11,6 +11,7 @@ from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
 from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
+from flashrt_gen.impls.modnorm_qkv_chain_v3_fp8_static import ModnormQkvChainV3Fp8Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
@@ -24,8 +25,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static",
-    source_digest="e61fc6cd21371100adf5b45b20fce5957aa64c1ade1629db3ea4279ee6fabc5f",
-    contract_digest="f36f8014abb2c0769563572fd69add79ea4fdabd7c55eb540872dc430b1d51e6",
+    source_digest="b67d2787a91a143a4ac9cb857b92e8f3426ffb8f3bb3b5e60bb050c4c6f515de",
+    contract_digest="67d43b8284cf01aea2bd70af069db70049e733d072ab411db57e82929fcf8eeb",
     routes=(
         Route(
             "decoder_ffn",
@@ -40,6 +41,13 @@ SCHEME = SchemeSpec(
             stats={"x_in": Stat("amax", "tensor")},
             impl=LinearProjFp8Static,
             version=1,
+        ),
+        Route(
+            "modnorm_qkv_chain",
+            None,
+            stats={"attn_in": Stat("amax", "tensor")},
+            impl=ModnormQkvChainV3Fp8Static,
+            version=3,
         ),
         Route(
             "qkv_pack",

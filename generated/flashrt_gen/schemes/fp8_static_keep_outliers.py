@@ -15,6 +15,7 @@ from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
 from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
+from flashrt_gen.impls.modnorm_qkv_chain_v3_fp8_static import ModnormQkvChainV3Fp8Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
@@ -28,8 +29,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static_keep_outliers",
-    source_digest="1eba6728b130db5534623b96f09de1057150e2e9fdb93a9737fb44bc2ee95231",
-    contract_digest="fce92629dea9c5fc0f6723a76c260730a680842630ad01535fb86b50ca0853c8",
+    source_digest="e07add4e112d98ce4ce44b9bf9ae5cb00814e473d41cdf9a8e9721b5905f73c3",
+    contract_digest="ce1be08cf38074f0fd550321096ca71aa0cbc1d7d9259636b27491226391ea2d",
     routes=(
         Route(
             "decoder_ffn",
@@ -46,6 +47,14 @@ SCHEME = SchemeSpec(
             impl=LinearProjFp8Static,
             keep_when=decisions.amax() > 20 * decisions.median_amax(),
             version=1,
+        ),
+        Route(
+            "modnorm_qkv_chain",
+            None,
+            stats={"attn_in": Stat("amax", "tensor")},
+            impl=ModnormQkvChainV3Fp8Static,
+            keep_when=decisions.amax() > 20 * decisions.median_amax(),
+            version=3,
         ),
         Route(
             "qkv_pack",

@@ -296,7 +296,9 @@ def test_probes_run_on_what_the_host_gave_the_seat() -> None:
 
 def test_bands_bind_apart_and_other_rows_are_the_hosts() -> None:
     torch_rung, emulate = FfnFp8Static.SPEC.rungs[1], FfnFp8Static.SPEC.rungs[2]
-    impl = variant_of(bands=(BandSpec("M", 1, 4, (emulate,)), BandSpec("M", 8, 14, (torch_rung,))))
+    impl = variant_of(
+        rungs=(), bands=(BandSpec("M", 1, 4, (emulate,)), BandSpec("M", 8, 14, (torch_rung,)))
+    )
     bound = ffn(impl, rungs=("torch", "emulate"))
     assert [str(form.band) for form in bound.forms.forms] == ["1..=4", "8..=14"]
     assert [form.impl.rung.kind for form in bound.forms.forms] == ["emulate", "torch"]
@@ -311,10 +313,20 @@ def test_bands_bind_apart_and_other_rows_are_the_hosts() -> None:
 
 def test_a_band_without_a_rung_stays_the_hosts() -> None:
     hub, torch_rung, _ = FfnFp8Static.SPEC.rungs
-    impl = variant_of(bands=(BandSpec("M", 1, 4, (hub,)), BandSpec("M", 5, None, (torch_rung,))))
+    impl = variant_of(
+        rungs=(), bands=(BandSpec("M", 1, 4, (hub,)), BandSpec("M", 5, None, (torch_rung,)))
+    )
     bound = ffn(impl)
     assert [str(form.band) for form in bound.forms.forms] == ["5.."]
     assert [row.verdict for row in bound.trail] == ["fell_through", "bound"]
+
+
+def test_rungs_beside_bands_come_behind_those_of_each() -> None:
+    hub, torch_rung, emulate = FfnFp8Static.SPEC.rungs
+    bands = (BandSpec("M", 1, 4, (hub,)), BandSpec("M", 8, None, (torch_rung,)))
+    bound = ffn(variant_of(rungs=(emulate,), bands=bands), rungs=("hub", "torch", "emulate"))
+    assert [form.impl.rung.kind for form in bound.forms.forms] == ["emulate", "torch"]
+    assert not bound.forms.holds(6)
 
 
 def test_rules_on_rows_become_the_band() -> None:

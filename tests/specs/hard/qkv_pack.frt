@@ -48,13 +48,13 @@ impl w8a16 for qkv_pack version 1 {
   numerics { acc f32, out bf16 }
   band M in 1..=4 {
     rung torch { lower matmul to scaled_mm }
-  } otherwise host
-  band M in 5.. {
+  }
+  band M in 5..=64 {
     rung torch {
-      envelope { M <= 64 }
+      envelope { K % 16 == 0 }
       lower matmul to scaled_mm
     }
-  }
+  } otherwise host
 }
 
 binding two_hosts {
