@@ -51,6 +51,7 @@ def _region(
     profile = _profile(fields, name, report)
     conditioning = _conditioning(fields, name, report)
     hosts = hosts_of(fields, name, report)
+    fields.skip("coverage")
     fields.done()
     if fields.held.get("coverage") is not None:
         report(
