@@ -12,7 +12,7 @@ from frtspec.sema.common import named_once, only_one, origin, status
 from frtspec.sema.context import Context
 from frtspec.sema.exports import exports
 from frtspec.sema.hostexpr import ROOTS, HostExprs
-from frtspec.sema.hosts import hosts
+from frtspec.sema.hosts import hosts, unverified
 from frtspec.sema.links import Links, Placed
 from frtspec.sema.pipeline_use import PipelineUses
 from frtspec.sema.scope import Scope, Symbol, declare, reserved
@@ -52,7 +52,8 @@ class _Builder:
     def build(self) -> ir.Binding:
         only_one(self.context, self.members(ast.StatusDecl), "status")
         trust = status(self.context, self.members(ast.StatusDecl))
-        imported = self.context.imported = trust.name == "imported"
+        imported = unverified(self.context, self.members(ast.StatusDecl))
+        self.context.imported = imported
         places = hosts(self.context, self.node.name, self.members(ast.HostDecl), imported)
         dims = self.read_dims()
         groups = tuple(self.groups())

@@ -47,7 +47,7 @@ def status(context: Context, decls: Sequence[ast.StatusDecl]) -> ir.Status:
             node.span,
             help='say what was not verified: status imported "…"',
         )
-    if name == "draft" and node.reason is not None:
+    if node.name.id == "draft" and node.reason is not None:
         context.error("FRT0314", "`status draft` takes no reason", node.reason.span)
     return ir.Status(name, None if node.reason is None else node.reason.value)
 

@@ -46,6 +46,12 @@ def hosts(
     return found
 
 
+def unverified(context: Context, statuses: Sequence[ast.StatusDecl]) -> bool:
+    """Whether a declaration is, or may be, imported: its status could not be read, or is a
+    misspelt one."""
+    return "imported" in context.dropped or any(s.name.id != "draft" for s in statuses)
+
+
 def _host(context: Context, node: ast.HostDecl, imported: bool) -> ir.HostRef:
     module = None if node.native_module is None else node.native_module.value
     open_ended = imported or "class" in context.dropped

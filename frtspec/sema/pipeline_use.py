@@ -12,6 +12,7 @@ from frtspec.ir import pipewords
 from frtspec.sema.common import named_once, one_of, only_one, status, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.hostexpr import HostExprs
+from frtspec.sema.hosts import unverified
 from frtspec.sema.pipeline_coverage import Coverages
 from frtspec.sema.places import Places
 from frtspec.sema.sizes import whole
@@ -79,7 +80,7 @@ class _Use:
         statuses = self.members(ast.StatusDecl)
         only_one(self.context, statuses, "status")
         state = status(self.context, statuses)
-        self.verified = not (self.world.imported or state.name == "imported")
+        self.verified = not (self.world.imported or unverified(self.context, statuses))
         stages = self.stages()
         coverages = self.members(ast.CoverageDecl)
         only_one(self.context, coverages, "coverage")
