@@ -354,3 +354,6 @@ TORCH_LOWERINGS: dict[str, tuple[str, ...]] = {
     "native_layer_norm": ("layer_norm",),
 }
 """Targets of ``lower OP to TARGET`` -> the ops each can stand for."""
+
+PRODUCTS_OF_CODES = {"scaled_mm": "fp8_e4m3", "int8_mm": "int8"}
+"""Targets that multiply two tensors of codes -> the format of both."""

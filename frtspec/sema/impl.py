@@ -60,7 +60,15 @@ class _Builder:
         scaling = Scales(self.context, self.target, by_slot, {p.name: p for p in params})
         scales = scaling.build(self.members(ast.ScaleDecl))
         scaling.check_balances(scales, packing.balances)
-        rungs = Rungs(self.context, self.target, sizes, self.scope)
+        lost = {"pack", "scale"} & self.context.dropped
+        whole = len(scales) == len(self.members(ast.ScaleDecl)) and not lost
+        rungs = Rungs(
+            self.context,
+            self.target,
+            sizes,
+            self.scope,
+            lambda format: scaling.meets_codes(scales, format) if whole else None,
+        )
         ladder = rungs.ladder(self.members(ast.RungDecl))
         banded = [(m, rungs.band(m)) for m in self.members(ast.BandDecl)]
         bands = tuple(band for _, band in banded)

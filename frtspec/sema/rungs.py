@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
 from frtspec.ir import words
-from frtspec.ir.ops import OPS, TORCH_LOWERINGS
+from frtspec.ir.ops import OPS, PRODUCTS_OF_CODES, TORCH_LOWERINGS
 from frtspec.ir.walk import ops
 from frtspec.sema.common import named_once, one_of, only_one, version
 from frtspec.sema.context import Context, listing
@@ -25,12 +25,14 @@ CASTS = ("f32", "bf16", "fp16")
 
 @dataclass
 class Rungs:
-    """Builds the rungs of one impl. ``scope`` holds its packs and scales."""
+    """Builds the rungs of one impl. ``scope`` holds its packs and scales; ``codes`` says
+    whether some product is one of codes in a format."""
 
     context: Context
     target: Target
     sizes: Sizes
     scope: Scope
+    codes: Callable[[str], bool | None]
 
     def ladder(self, nodes: Sequence[ast.RungDecl]) -> tuple[ir.Rung, ...]:
         built = [self.rung(node) for node in nodes]
@@ -133,6 +135,16 @@ class Rungs:
         if op not in {found.op for found in ops(self.target.body)} and self.target.body:
             message = f"there is no `{op}` in {self.target.text}"
             self.context.error(LOWER, message, node.op.span, help="leave the line out")
+            return None
+        format = PRODUCTS_OF_CODES.get(target)
+        if format is not None and self.codes(format) is False:
+            self.context.error(
+                LOWER,
+                f"`{target}` multiplies codes in {format}, and no product here is one of them",
+                node.target.span,
+                help="both operands need codes: a pack per tensor or channel, and a scale per "
+                "tensor or row of the point that meets it",
+            )
             return None
         return op, target
 

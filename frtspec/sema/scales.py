@@ -165,6 +165,18 @@ class Scales:
                 found.append(pack)
         return found
 
+    def meets_codes(self, scales: Sequence[ir.Scale], format: str) -> bool | None:
+        """Whether some product is one of two tensors of codes in a format, with scales that a
+        library product takes; None where that can't be known."""
+        if self.packs is None:
+            return None
+        return any(
+            pack.format == format and (pack.granularity or ("tensor",))[0] in ("tensor", "channel")
+            for scale in scales
+            if scale.format == format and scale.granularity[0] in ("tensor", "row")
+            for pack in self.met(scale.point)
+        )
+
     def weights_at(self, point: str) -> list[str]:
         """Slots that a point meets in products, in order."""
         names = {point, self.target.aliases().get(point, point)}

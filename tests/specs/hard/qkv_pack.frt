@@ -42,17 +42,17 @@ impl fp8_static for qkv_pack version 1 {
   rung emulate
 }
 
-impl w8a16 for qkv_pack version 1 {
-  """Weights in int8 by group, for a few rows only."""
-  pack weight = quantize(cat(each i => w[i].T), int8, per group 128)
+impl w4a16 for qkv_pack version 1 {
+  """Weights in INT4 by group, for a few rows only."""
+  pack weight = quantize(cat(each i => w[i].T), int4, per group 128)
   numerics { acc f32, out bf16 }
   band M in 1..=4 {
-    rung torch { lower matmul to scaled_mm }
+    rung torch { lower matmul to bf16_mm }
   }
   band M in 5..=64 {
     rung torch {
       envelope { K % 16 == 0 }
-      lower matmul to scaled_mm
+      lower matmul to bf16_mm
     }
   } otherwise host
 }
