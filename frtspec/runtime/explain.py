@@ -299,6 +299,8 @@ def report(plan: Plan) -> str:
     lines = []
     for record in plan.seats:
         lines.append(f"{record.name}  {record.seat.target}  {record.state}  {record.form}".rstrip())
+        if record.decision is not None:
+            lines.append(f"  decision   {record.decision.outcome}: {record.decision.reason}")
         for result in record.gates:
             lines += _gate_lines(result)
     for unit in (*plan.units, *plan.unions):

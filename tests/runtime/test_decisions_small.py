@@ -60,6 +60,7 @@ def test_a_planted_outlier_is_kept_and_the_reason_has_both_numbers() -> None:
     ):
         assert part in record.reason and part in plan.explain()
     assert {name for name in plan.names("kept")} == {"ffn[1]"}, plan.explain()
+    assert f"  decision   keep: {record.reason}" in plan.report()
     assert "ffn[0]" in plan.bound
 
 
