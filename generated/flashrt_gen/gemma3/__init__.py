@@ -15,6 +15,7 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     input_norm       norm_fused v2        model.layers.{i}.input_layernorm
     qkv              qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
     rope             qk_norm_rope v1      model.layers.{i}.self_attn   (function rope)
+    attention        attention_core v2    model.layers.{i}.self_attn   (function attention)
     o                linear_proj v1       model.layers.{i}.self_attn.o_proj
     attention_norm   norm_fused v2        model.layers.{i}.post_attention_layernorm
     ffn_norm         norm_fused v2        model.layers.{i}.pre_feedforward_layernorm
@@ -32,6 +33,7 @@ import torch
 
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
+    attention_core_v2,
     decoder_ffn_v1,
     linear_proj_v1,
     norm_fused_v2,
@@ -161,6 +163,43 @@ def rope(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
             via="global",
             function="apply_rotary_pos_emb",
             args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        ),
+    )
+
+
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.layers.{i}.self_attn."""
+    at = f"model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
         ),
     )
 
@@ -306,6 +345,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
         found.append(rope(config, size, i))
+        if config._attn_implementation == "sdpa":
+            found.append(attention(model, size, i))
         found.append(o(config, size, i))
         found.append(attention_norm(config, size, i))
         found.append(ffn_norm(config, size, i))
@@ -317,8 +358,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="gemma3",
-    source_digest="31b3d1e254382f1482f98c03cf4b966fc0d08a8a41b9b4d361097e5dacf8cd69",
-    contract_digest="2524f18f05f8ab24646fdbd8423a68a546fe8894a8cf7310154ef69841110154",
+    source_digest="1b20f6765c1b5c985fec121829e3f53de464ba6769e6663742c5d5dd3787eb95",
+    contract_digest="7915f1a0047a8c1d36c24d8bbd04f673c687770f25a72b7197288e164abf6824",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Gemma3ForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -11,6 +11,7 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
 
     input_norm   norm_fused v2        model.layers.{i}.input_layernorm
     qkv          qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
+    attention    attention_core v2    model.layers.{i}.self_attn   (function attention)
     o            linear_proj v1       model.layers.{i}.self_attn.o_proj
     ffn_norm     norm_fused v2        model.layers.{i}.post_attention_layernorm
     ffn          decoder_ffn.mlp v1   model.layers.{i}.mlp
@@ -25,7 +26,13 @@ from typing import Any
 import torch
 
 from flashrt_gen import schemes
-from flashrt_gen.structures import decoder_ffn_v1, linear_proj_v1, norm_fused_v2, qkv_pack_v1
+from flashrt_gen.structures import (
+    attention_core_v2,
+    decoder_ffn_v1,
+    linear_proj_v1,
+    norm_fused_v2,
+    qkv_pack_v1,
+)
 from frtspec import runtime as rt
 
 rt.check_abi(1, __name__)
@@ -101,6 +108,43 @@ def qkv(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
         points={"x_in": rt.InputOf(f"{at}.q_proj")},
         siblings=rt.Siblings(
             (f"{at}.q_proj", f"{at}.k_proj", f"{at}.v_proj"), prove=("shared_input", "call_order")
+        ),
+    )
+
+
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.layers.{i}.self_attn."""
+    at = f"model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
         ),
     )
 
@@ -215,6 +259,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["L"]):
         found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
+        if config._attn_implementation == "sdpa":
+            found.append(attention(model, size, i))
         found.append(o(config, size, i))
         found.append(ffn_norm(config, size, i))
         found.append(ffn(config, size, i))
@@ -224,8 +270,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="llama",
-    source_digest="3a9a2d53c03fb09d2e72bb62bd27db909fbd9f19ead0d33786ea7474923061f2",
-    contract_digest="21d8264f7e21695ca22683da0dc25018b0bdac55180cf025dab530eff9586c29",
+    source_digest="4ddee122fdb8c7f77aba715ffdf74b5ae2aa0c0751204653cec2b9a127ce2bdf",
+    contract_digest="c2b932383962c3a8d90b5597529b75a30bcca4adebe199aa18c38139d54cb199",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("LlamaForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -29,6 +29,9 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     qkv                qkv_pack v1
         model.language_model.layers.{i}.self_attn
         (q_proj, k_proj, v_proj)
+    attention          attention_core v2
+        model.language_model.layers.{i}.self_attn
+        (function attention)
     o                  linear_proj v1       model.language_model.layers.{i}.self_attn.o_proj
     ffn_norm           norm_fused v2
         model.language_model.layers.{i}.post_attention_layernorm
@@ -46,6 +49,7 @@ import torch
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
     attention_core_v1,
+    attention_core_v2,
     decoder_ffn_v1,
     linear_proj_v1,
     norm_fused_v1,
@@ -348,6 +352,43 @@ def qkv(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.language_model.layers.{i}.self_attn."""
+    at = f"model.language_model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.language_model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
+    )
+
+
 def o(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at model.language_model.layers.{i}.self_attn.o_proj."""
     at = f"model.language_model.layers.{i}.self_attn.o_proj"
@@ -469,6 +510,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["L"]):
         found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
+        if config.text_config._attn_implementation == "sdpa":
+            found.append(attention(model, size, i))
         found.append(o(config, size, i))
         found.append(ffn_norm(config, size, i))
         found.append(ffn(config, size, i))
@@ -478,8 +521,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="paligemma",
-    source_digest="e3e7c388fd89810f405685a4a3f8d077e1024253f26e672a18c3662d0b10da73",
-    contract_digest="ad6c72e3c6b3ffed8016636d95e56dfda30374fc8369d607b867d95efcb8a6b9",
+    source_digest="49bbe52a52b53b079036fc4c97a9ed5d2203da75c4eabee169469201700f68b3",
+    contract_digest="a0f26b3609fd4d9e56176e75454e8441e4f425bbdce62bda1fadb03f322c8451",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("PaliGemmaForConditionalGeneration",)),),
     dims=dims,
     seats=seats,

@@ -11,6 +11,7 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
 
     input_norm   norm_fused v2        model.layers.{i}.input_layernorm
     qkv          qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
+    attention    attention_core v2    model.layers.{i}.self_attn   (function attention)
     o            linear_proj v1       model.layers.{i}.self_attn.o_proj
     ffn_norm     norm_fused v2        model.layers.{i}.post_attention_layernorm
     ffn          decoder_ffn.mlp v1   model.layers.{i}.mlp
@@ -25,7 +26,13 @@ from typing import Any
 import torch
 
 from flashrt_gen import schemes
-from flashrt_gen.structures import decoder_ffn_v1, linear_proj_v1, norm_fused_v2, qkv_pack_v1
+from flashrt_gen.structures import (
+    attention_core_v2,
+    decoder_ffn_v1,
+    linear_proj_v1,
+    norm_fused_v2,
+    qkv_pack_v1,
+)
 from frtspec import runtime as rt
 
 rt.check_abi(1, __name__)
@@ -97,6 +104,43 @@ def qkv(size: Mapping[str, int], i: int) -> rt.Seat:
         points={"x_in": rt.InputOf(f"{at}.q_proj")},
         siblings=rt.Siblings(
             (f"{at}.q_proj", f"{at}.k_proj", f"{at}.v_proj"), prove=("shared_input", "call_order")
+        ),
+    )
+
+
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.layers.{i}.self_attn."""
+    at = f"model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
         ),
     )
 
@@ -206,6 +250,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["L"]):
         found.append(input_norm(config, size, i))
         found.append(qkv(size, i))
+        if config._attn_implementation == "sdpa":
+            found.append(attention(model, size, i))
         found.append(o(size, i))
         found.append(ffn_norm(config, size, i))
         found.append(ffn(config, size, i))
@@ -215,8 +261,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="qwen2",
-    source_digest="09a520c198e496067a80bd14eb8d976e493094c80a7007663cdee54272acef7a",
-    contract_digest="bc630d08f86061e9f4f464331c4a31b11a5793a537db0fb60217cc181abffa99",
+    source_digest="892a07799b3421c1ec20392a0774ed504fdaa857236f03a3b1eb4a0a5266bb00",
+    contract_digest="3f65c2c899c82af6a9fe991cb272c50a812742a4ba5ce25f6278a3c9087057c8",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen2ForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -12,6 +12,7 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     input_norm   norm_fused v2        model.layers.{i}.input_layernorm
     qkv          qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
     rope         qk_norm_rope v1      model.layers.{i}.self_attn   (function rope)
+    attention    attention_core v2    model.layers.{i}.self_attn   (function attention)
     o            linear_proj v1       model.layers.{i}.self_attn.o_proj
     ffn_norm     norm_fused v2        model.layers.{i}.post_attention_layernorm
     ffn          decoder_ffn.mlp v1   model.layers.{i}.mlp
@@ -27,6 +28,7 @@ import torch
 
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
+    attention_core_v2,
     decoder_ffn_v1,
     linear_proj_v1,
     norm_fused_v2,
@@ -160,6 +162,43 @@ def rope(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.layers.{i}.self_attn."""
+    at = f"model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
+    )
+
+
 def o(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at model.layers.{i}.self_attn.o_proj."""
     at = f"model.layers.{i}.self_attn.o_proj"
@@ -271,6 +310,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
         found.append(rope(config, size, i))
+        if config._attn_implementation == "sdpa":
+            found.append(attention(model, size, i))
         found.append(o(config, size, i))
         found.append(ffn_norm(config, size, i))
         found.append(ffn(config, size, i))
@@ -280,8 +321,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="qwen3",
-    source_digest="a5ace33e9dc6a3fdebb79564290bbbc610609c6bdbfbec767fb61234f721b795",
-    contract_digest="5579b472a938ae7d23e85628a60cf3c66d0d612992522dd446bab5d0204e4cda",
+    source_digest="6d00276c999efc7fd6833559a3dd0fc117aed2f88e88a550ef0c2fd6100cb671",
+    contract_digest="d89ae3505361882f332ef10f4b369b658c129f480f41e408f0bc0d5ceeb633e2",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3ForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -15,14 +15,18 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     delta_in     qkv_pack v1
         model.layers.{i}.linear_attn
         (in_proj_qkv, in_proj_z, in_proj_b, in_proj_a)
-    delta_out    linear_proj v1       model.layers.{i}.linear_attn.out_proj
-    qkv          qkv_pack v1          model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
-    rope         qk_norm_rope v1      model.layers.{i}.self_attn   (function rope)
-    o            linear_proj v1       model.layers.{i}.self_attn.o_proj
-    input_norm   norm_fused v2        model.layers.{i}.input_layernorm
-    ffn_norm     norm_fused v2        model.layers.{i}.post_attention_layernorm
-    ffn          decoder_ffn.mlp v1   model.layers.{i}.mlp
-    final_norm   norm_fused v2        model.norm
+    delta        gated_delta_core v2
+        model.layers.{i}.linear_attn
+        (function torch_chunk_gated_delta_rule)
+    delta_out    linear_proj v1        model.layers.{i}.linear_attn.out_proj
+    qkv          qkv_pack v1           model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
+    rope         qk_norm_rope v1       model.layers.{i}.self_attn   (function rope)
+    attention    attention_core v2     model.layers.{i}.self_attn   (function attention)
+    o            linear_proj v1        model.layers.{i}.self_attn.o_proj
+    input_norm   norm_fused v2         model.layers.{i}.input_layernorm
+    ffn_norm     norm_fused v2         model.layers.{i}.post_attention_layernorm
+    ffn          decoder_ffn.mlp v1    model.layers.{i}.mlp
+    final_norm   norm_fused v2         model.norm
 """
 
 from __future__ import annotations
@@ -34,7 +38,9 @@ import torch
 
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
+    attention_core_v2,
     decoder_ffn_v1,
+    gated_delta_core_v2,
     linear_proj_v1,
     norm_fused_v2,
     qk_norm_rope_v1,
@@ -92,6 +98,51 @@ def delta_in(size: Mapping[str, int], i: int) -> rt.Seat:
         siblings=rt.Siblings(
             (f"{at}.in_proj_qkv", f"{at}.in_proj_z", f"{at}.in_proj_b", f"{at}.in_proj_a"),
             prove=("shared_input", "call_order"),
+        ),
+    )
+
+
+def delta(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """gated_delta_core v2 at model.layers.{i}.linear_attn."""
+    at = f"model.layers.{i}.linear_attn"
+    return rt.Seat(
+        name=f"delta[{i}]",
+        structure=gated_delta_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"qk_norm": "in_core"},
+        params={},
+        dims={"H": size["Hv"], "Hk": size["Hk"], "Dk": size["Dk"], "Dv": size["Dv"]},
+        slots={},
+        points={},
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("torch_chunk_gated_delta_rule", "query"),
+                "k": rt.RoutedInput("torch_chunk_gated_delta_rule", "key"),
+                "v": rt.RoutedInput("torch_chunk_gated_delta_rule", "value"),
+                "log_decay": rt.RoutedInput("torch_chunk_gated_delta_rule", "g"),
+                "beta": rt.RoutedInput("torch_chunk_gated_delta_rule", "beta"),
+                "state": rt.RoutedInput("torch_chunk_gated_delta_rule", "initial_state"),
+            },
+            outputs={
+                "y": rt.RoutedOutput("torch_chunk_gated_delta_rule", item=0),
+                "final_state": rt.RoutedOutput("torch_chunk_gated_delta_rule", item=1),
+            },
+        ),
+        routed=rt.Routed(
+            "torch_chunk_gated_delta_rule",
+            via="global",
+            function="torch_chunk_gated_delta_rule",
+            args={
+                "query": "query",
+                "key": "key",
+                "value": "value",
+                "g": "g",
+                "beta": "beta",
+                "initial_state": "initial_state",
+            },
         ),
     )
 
@@ -204,6 +255,43 @@ def rope(model: Any, config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
             via="global",
             function="apply_rotary_pos_emb",
             args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        ),
+    )
+
+
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.layers.{i}.self_attn."""
+    at = f"model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
         ),
     )
 
@@ -336,11 +424,21 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["L"]):
         if config.layer_types[i] == "linear_attention":
             found.append(delta_in(size, i))
+            if (
+                rt.first(
+                    rt.get(model.model.layers[i].linear_attn, "chunk_gated_delta_rule"),
+                    lambda: None,
+                )
+                is None
+            ):
+                found.append(delta(model, size, i))
             found.append(delta_out(size, i))
     for i in range(size["L"]):
         if config.layer_types[i] == "full_attention":
             found.append(qkv(config, size, i))
             found.append(rope(model, config, size, i))
+            if config._attn_implementation == "sdpa":
+                found.append(attention(model, size, i))
             found.append(o(config, size, i))
     for i in range(size["L"]):
         found.append(input_norm(config, size, i))
@@ -352,8 +450,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="qwen3_5",
-    source_digest="de75aff31dea1e2b09ef1786dfe9e82b47eaa6cefe153067a229c3f179d87859",
-    contract_digest="eb1db25ea7e848b2ee3fc0f2c947be6d1d0e78da454e1992d385846343176acb",
+    source_digest="ae2d402f14ebe687debb51e1c3ef35782044afd44b7917a55af98a84f3c7f05f",
+    contract_digest="db8fbfab4dd598ae8568f326ac4889cd3ea3a3a894d7b3bf59b0e62392bf26e9",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3_5ForCausalLM",)),),
     dims=dims,
     seats=seats,

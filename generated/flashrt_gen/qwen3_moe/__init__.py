@@ -12,6 +12,7 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     input_norm   norm_fused v2            model.layers.{i}.input_layernorm
     qkv          qkv_pack v1              model.layers.{i}.self_attn   (q_proj, k_proj, v_proj)
     rope         qk_norm_rope v1          model.layers.{i}.self_attn   (function rope)
+    attention    attention_core v2        model.layers.{i}.self_attn   (function attention)
     o            linear_proj v1           model.layers.{i}.self_attn.o_proj
     ffn_norm     norm_fused v2            model.layers.{i}.post_attention_layernorm
     experts      moe_experts.experts v1   model.layers.{i}.mlp.experts
@@ -28,6 +29,7 @@ import torch
 
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
+    attention_core_v2,
     decoder_ffn_v1,
     linear_proj_v1,
     moe_experts_v1,
@@ -161,6 +163,43 @@ def rope(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
             via="global",
             function="apply_rotary_pos_emb",
             args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        ),
+    )
+
+
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.layers.{i}.self_attn."""
+    at = f"model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
         ),
     )
 
@@ -318,6 +357,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
         found.append(rope(config, size, i))
+        if config._attn_implementation == "sdpa":
+            found.append(attention(model, size, i))
         found.append(o(config, size, i))
         found.append(ffn_norm(config, size, i))
         if rt.first(rt.get(model.model.layers[i].mlp, "experts"), lambda: None) is not None:
@@ -330,8 +371,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="qwen3_moe",
-    source_digest="4ec62d9b4b0ef866a0c619c5d6cc4a6f43bf6e5ce79bd62eee047fd453d8829f",
-    contract_digest="29b6be09e3a512152cd8d14f6949d2f18d01ddf2f80fdb22881513228dc3d7aa",
+    source_digest="6b9be12daf359cf8599c937b5dec61afd2b045506bbbb41dc7aef78765e87f08",
+    contract_digest="0e798ae31c04fdd78503027f643b2bfb0011c68086b7f14384826875d8e198c7",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3MoeForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -33,6 +33,9 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     rope               qk_norm_rope v1
         model.language_model.layers.{i}.self_attn
         (function rope)
+    attention          attention_core v2
+        model.language_model.layers.{i}.self_attn
+        (function attention)
     o                  linear_proj v1        model.language_model.layers.{i}.self_attn.o_proj
     ffn_norm           norm_fused v2
         model.language_model.layers.{i}.post_attention_layernorm
@@ -50,6 +53,7 @@ import torch
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
     attention_core_v1,
+    attention_core_v2,
     decoder_ffn_v1,
     linear_proj_v1,
     norm_fused_v1,
@@ -443,6 +447,43 @@ def rope(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v2 at model.language_model.layers.{i}.self_attn."""
+    at = f"model.language_model.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "given", "unmasked": "causal"},
+        params={"scale": model.model.language_model.layers[i].self_attn.scaling},
+        dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "seen": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
+    )
+
+
 def o(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at model.language_model.layers.{i}.self_attn.o_proj."""
     at = f"model.language_model.layers.{i}.self_attn.o_proj"
@@ -567,6 +608,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(input_norm(config, size, i))
         found.append(qkv(config, size, i))
         found.append(rope(config, size, i))
+        if config.text_config._attn_implementation == "sdpa":
+            found.append(attention(model, size, i))
         found.append(o(config, size, i))
         found.append(ffn_norm(config, size, i))
         found.append(ffn(config, size, i))
@@ -576,8 +619,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="qwen3_vl",
-    source_digest="74b78ac312607b880dbc10eee534c5c7bc3c852a00d9e89d62af216bc7235cd3",
-    contract_digest="0236836ced1292697a28206af0ce1309c85fcfdbf3058c0a1e07124514fcd66a",
+    source_digest="f3df005e59a6441357d7f560863a9887190c4dc588a888ed9ef8f12f93e451a7",
+    contract_digest="ffe6ece0dcebcb422cb188e9d9d2bc82c4f5a57aea89e3a288a055adc38a8c35",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3VLForConditionalGeneration",)),),
     dims=dims,
     seats=seats,

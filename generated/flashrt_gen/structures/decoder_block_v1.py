@@ -31,7 +31,7 @@ from flashrt_gen.structures import adaln_producer_v1, decoder_ffn_v1, norm_fused
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "cebec1dc78ee4bbe39c0615e6abd907b3e24422f74dd4074ed5afb86ac5285c0"
-CONTRACT_DIGEST = "ee2d50e71d751475f4b2702d80d12ebb72eca3ef0d4148a55a785bcfb2dc31be"
+CONTRACT_DIGEST = "d98793307f5ce268820ccff7ea6c33a4f3ac5b4493cc569d86ec1b0bd1a75cfd"
 
 B, S, D, C = dims("B", "S", "D", "C")
 
