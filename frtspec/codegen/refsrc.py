@@ -20,7 +20,7 @@ from frtspec.dims import Axis, Poly, Shape
 from frtspec.ir.decl import Inner, Part, Port, Seam, Slot, Structure
 from frtspec.ir.expr import Each, Let, Op, Scan, Stmt
 from frtspec.ir.types import Tensor, ValueType
-from frtspec.ir.walk import reads
+from frtspec.ir.walk import reads, refs
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class References:
     sizes: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.types = value_types(self.structure)
+        self.types = value_types(self.structure) if self.structure.seams else {}
         ports = [port.name for port in (*self.structure.inputs, *self.structure.outputs)]
         slots = [slot.name for slot in self.structure.slots]
         axes = [variant.name for variant in self.structure.variants]
@@ -75,7 +75,10 @@ class References:
         sizes.asks = True
         outputs = structure.outputs
         lines = contract(structure) + self._defaults(body, sizes)
-        lines += self._inner_calls(structure.slots)
+        held = {stmt.span for seam in structure.seams for stmt in seam.body}
+        open_ = [stmt for stmt in structure.reference if stmt.span not in held]
+        called = {ref.name for ref in refs(open_)}
+        lines += self._inner_calls([slot for slot in structure.slots if slot.name in called])
         lines += self._declared_points()
         lines += [
             f"{body.name(port.name)}: Tensor | None = None"

@@ -100,6 +100,8 @@ def _edges(inner: ir.Inner, names: tuple[str, ...]) -> tuple[ir.Port, ...]:
     pins = set(inner.pins)
     types: dict[str, Tensor] = {}
     for combo in combos(inner.whole):
+        if types.keys() >= set(names):
+            break
         if pins <= set(combo.variants):
             found = infer(inner.whole, combo).values
             for name in names:

@@ -297,6 +297,15 @@ class _Builder:
         named_once(self.context, "seam", [n.name for n in nodes])
         out = []
         for node in nodes:
+            symbol = self.scope.find(node.name.id)
+            if symbol is not None and symbol.kind == "part":  # what runs in its place is NAME_with
+                self.context.error(
+                    "FRT0202",
+                    f"seam `{node.name.id}` is called like a slot or a part",
+                    node.name.span,
+                    notes=((symbol.span, "declared here"),),
+                    help="give one of the two another name",
+                )
             gates = metrics(self.context, node.gates, words.METRICS, f"seam {node.name.id}")
             seam = build_seam(self.context, structure, node, gates)
             out += [] if seam is None else [seam]

@@ -204,6 +204,30 @@ def test_a_block_of_ones_own_takes_the_catalogs_structure(tmp_path: Path) -> Non
         importlib.import_module("own.structures.mine_v1")
 
 
+def test_a_seam_may_hold_a_structure(tmp_path: Path) -> None:
+    text = BLOCK.replace(
+        "reference { yield y = x + ffn(x) }",
+        """reference {
+    let h = x * 2
+    let o = ffn(h)
+    yield y = x + o
+  }
+  seam tail { from h to o  gate cosine >= 0.9 }""",
+    )
+    written(program_of(ffn=ffn_text(), mine=text), tmp_path, package="sewn")
+    with importable(tmp_path, "sewn"):
+        module = importlib.import_module("sewn.structures.mine_v1")
+        gate = importlib.import_module("sewn.gates.mine_v1")
+        x = torch.randn(2, 3, 4)
+        group = {n: torch.randn(4, 6) for n in ("w_gate", "w_up")} | {"w_down": torch.randn(6, 4)}
+        whole = module.reference(x, ffn=group)
+        assert torch.equal(whole, x + module.tail(x * 2, ffn=group))
+        assert torch.equal(x + 1, module.reference(x, ffn=group, tail_with=torch.ones_like))
+        assert torch.equal(x + 1, module.reference(x, ffn=group, ffn_with=torch.ones_like))
+        assert module.SPEC.seams["tail"].slots == ("ffn",)
+        assert {r.verdict for r in gate.contract()} == {"pass"}
+
+
 def test_what_is_asked_for_brings_its_structures(tmp_path: Path) -> None:
     program = program_of(ffn=ffn_text(), mine=BLOCK)
     written(program, tmp_path, package="own", only={"mine.frt"})
