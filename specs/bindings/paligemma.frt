@@ -155,6 +155,24 @@ binding paligemma {
       point x_in = input of q_proj
     }
 
+    seat attention : attention_core version 2 at model.language_model.layers.{i}.self_attn when config.text_config._attn_implementation == "sdpa" {
+      dims { H = Hq, Hkv = Hkv, D = Dh }
+      form route (attention)
+      variant scaling = given
+      variant unmasked = all
+      param scale = model.model.language_model.layers[i].self_attn.scaling
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at model.language_model.layers.{i}.self_attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        seen = arg mask of attention,
+        y = output of attention
+      }
+    }
+
     seat o : linear_proj version 1 at model.language_model.layers.{i}.self_attn.o_proj {
       dims { K = Hq * Dh, N = D }
       variant bias = match config.text_config.attention_bias { false => none, true => add }

@@ -35,6 +35,28 @@ binding qwen3_5 {
       point x_in = input of in_proj_qkv
     }
 
+    seat delta : gated_delta_core version 2 at model.layers.{i}.linear_attn when (
+      model.model.layers[i].linear_attn.chunk_gated_delta_rule ?? none
+    ) == none {
+      dims { H = Hv, Hk = Hk, Dk = Dk, Dv = Dv }
+      form route (
+        torch_chunk_gated_delta_rule,
+        via = global,
+        args = (query, key, value, g, beta, initial_state)
+      )
+      variant qk_norm = in_core
+      boundary at model.layers.{i}.linear_attn {
+        q = arg query of torch_chunk_gated_delta_rule,
+        k = arg key of torch_chunk_gated_delta_rule,
+        v = arg value of torch_chunk_gated_delta_rule,
+        log_decay = arg g of torch_chunk_gated_delta_rule,
+        beta = arg beta of torch_chunk_gated_delta_rule,
+        state = arg initial_state of torch_chunk_gated_delta_rule,
+        y = output[0] of torch_chunk_gated_delta_rule,
+        final_state = output[1] of torch_chunk_gated_delta_rule
+      }
+    }
+
     seat delta_out : linear_proj version 1 at model.layers.{i}.linear_attn.out_proj {
       dims { K = Hv * Dv, N = D }
       variant bias = none
@@ -81,6 +103,24 @@ binding qwen3_5 {
         sin = arg position_embeddings[1] : half,
         q_after_rope = output[0] of rope : heads_first,
         k_after_rope = output[1] of rope : heads_first
+      }
+    }
+
+    seat attention : attention_core version 2 at model.layers.{i}.self_attn when config._attn_implementation == "sdpa" {
+      dims { H = Hq, Hkv = Hkv, D = Dh }
+      form route (attention)
+      variant scaling = given
+      variant unmasked = causal
+      param scale = model.model.layers[i].self_attn.scaling
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at model.layers.{i}.self_attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        seen = arg mask of attention,
+        y = output of attention
       }
     }
 

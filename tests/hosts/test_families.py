@@ -49,6 +49,15 @@ def test_every_seat_is_verified(family: Family, dtype: torch.dtype) -> None:
         assert seat.reference is not None or seat.notes, seat.line()
 
 
+def test_an_eager_host_has_no_seat_for_what_torchs_own_attention_is_handed() -> None:
+    model = tiny.LLAMA.model()
+    model.set_attn_implementation("eager")
+    report = report_of(tiny.LLAMA, model)
+    assert report.ok, report.text()
+    names = Counter(seat.name.partition("[")[0] for seat in report.seats)
+    assert names == {name: n for name, n in tiny.LLAMA.seats.items() if name != "attention"}
+
+
 def test_a_statistic_of_a_point_that_the_host_shows_nowhere_is_refused_with_the_reason() -> None:
     family, model = tiny.QWEN3_MOE, tiny.QWEN3_MOE.model()
     (seat,) = (s for s in family.generated().HOST.seats(model) if s.name.startswith("experts"))

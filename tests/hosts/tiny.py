@@ -32,6 +32,7 @@ class Family:
 
     seats      how many of each name
     bound      names that the scheme fp8_static binds; it may bind more
+    newer      names that only the newer releases of the host's range have
     """
 
     name: str
@@ -39,6 +40,7 @@ class Family:
     sample: Callable[[torch.Generator], dict[str, Tensor]]
     seats: dict[str, int]
     bound: frozenset[str] = frozenset({"ffn", "qkv", "o"})
+    newer: frozenset[str] = frozenset()
 
     def model(self, dtype: torch.dtype = torch.float32) -> nn.Module:
         """A new model with the same weights at every call."""
@@ -170,7 +172,7 @@ def _patches_and_tokens(generator: torch.Generator) -> dict[str, Tensor]:
 
 
 _DENSE = {
-    **dict.fromkeys(("input_norm", "qkv", "o", "ffn_norm", "ffn"), LAYERS),
+    **dict.fromkeys(("input_norm", "qkv", "attention", "o", "ffn_norm", "ffn"), LAYERS),
     "final_norm": 1,
 }
 _ENCODER = ("norm1", "qkv", "attention", "o", "norm2", "mlp")
@@ -216,8 +218,12 @@ QWEN3_5 = Family(
         linear_value_head_dim=32,
     ),
     _tokens,
-    {**_DENSE, **dict.fromkeys(("qkv", "rope", "o", "delta_in", "delta_out"), 1)},
+    {
+        **_DENSE,
+        **dict.fromkeys(("qkv", "rope", "attention", "o", "delta_in", "delta", "delta_out"), 1),
+    },
     frozenset({"ffn", "qkv", "o", "delta_in", "delta_out"}),
+    frozenset({"delta"}),
 )
 SIGLIP = Family(
     "siglip",

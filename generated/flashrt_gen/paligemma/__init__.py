@@ -361,7 +361,7 @@ def attention(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
         seam=None,
         path=at,
         form="route",
-        variants={"scaling": "given", "unmasked": "causal"},
+        variants={"scaling": "given", "unmasked": "all"},
         params={"scale": model.model.language_model.layers[i].self_attn.scaling},
         dims={"H": size["Hq"], "Hkv": size["Hkv"], "D": size["Dh"]},
         slots={},
@@ -521,8 +521,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="paligemma",
-    source_digest="49bbe52a52b53b079036fc4c97a9ed5d2203da75c4eabee169469201700f68b3",
-    contract_digest="a0f26b3609fd4d9e56176e75454e8441e4f425bbdce62bda1fadb03f322c8451",
+    source_digest="273c9d03a7d69d0e4f7e4e6785fa43311245a70faee9a3087e9da041a4a813a3",
+    contract_digest="e66a6fb16142ceda9c520308bce23fa83508990c152ca8f4c405a010257389b9",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("PaliGemmaForConditionalGeneration",)),),
     dims=dims,
     seats=seats,
