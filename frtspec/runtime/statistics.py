@@ -231,9 +231,7 @@ class Histogram:
         return self.edge * (int(reached.int().argmax()) + 1) / self.bins
 
 
-def _joined(
-    one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]
-) -> tuple[Tensor, Tensor]:
+def _joined(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Two histograms of equal bins over the wider of their ranges."""
     exponent = torch.maximum(one[1], other[1])
     return _widened(*one, exponent) + _widened(*other, exponent), exponent
