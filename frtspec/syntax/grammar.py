@@ -30,7 +30,7 @@ NO_PART_OF = {"=": "[=>]", "-": ">", ".": r"\.", ":": "=", "?": r"\?"}
 
 _INFIX = "is|and|or|when|otherwise|where|carry|updates|aliases|use|with"
 _MEANT_BY_WHAT_FOLLOWS = {
-    "NOT": rf"(?:(?=[ \t]*\()|(?=[ \t]+(?!(?:{_INFIX}){_WORD_END})[A-Za-z_]))",
+    "NOT": rf"(?:(?=\s*\()|(?=[ \t]+(?!(?:{_INFIX}){_WORD_END})[A-Za-z_]))",
     "OVER_DIM": r"(?=[ \t]+[A-Za-z_][A-Za-z0-9_]*\s*[,)])",
     "EACH_ARG": r"(?=[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]*=>)",
     "IN_SET": r"(?=[ \t]*\()",

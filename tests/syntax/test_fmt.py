@@ -150,3 +150,11 @@ def test_any_layout_of_the_catalog(text: str) -> None:
 def test_any_docstring(inside: str) -> None:
     if '"""' not in f"{inside}x" and not inside.endswith('"'):
         check(f'frt 1\nscheme s {{\n   """{inside}"""\n otherwise keep "x" }}')
+
+
+def test_a_not_before_a_line_break_is_one() -> None:
+    """Read as a call of something named `not`, it was laid out as a negation."""
+    check(
+        "frt 1\n\nstructure s version 1 {\n  variant a { b, c }\n"
+        "  reference { let x = y when not\n    (a is b) }\n}\n"
+    )
