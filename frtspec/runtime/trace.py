@@ -17,7 +17,8 @@ import torch
 from frtspec.runtime import host as hosts
 from frtspec.runtime import trace_values
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.trace_checks import CHECKS, Case, Violation
+from frtspec.runtime.trace_case import Case, Violation
+from frtspec.runtime.trace_checks import CHECKS
 from frtspec.runtime.trace_gates import Parity, Win, net_win, parity
 from frtspec.runtime.trace_record import Form, Record, SkippedStep, StageRun, Trace
 from frtspec.runtime.trace_spec import (
@@ -154,8 +155,9 @@ def _once(found: Sequence[Violation]) -> Iterator[Violation]:
 
 
 class StageValues(MutableMapping[str, Any]):
-    """What a stage sees: the values that it declares, by name. Raises Refusal
-    ``trace.access`` for any other, and for putting in what it does not declare to write."""
+    """What a stage sees: the values that it declares, by name; None for one that may be
+    absent and is. Raises Refusal ``trace.access`` for any other, and for putting in what it
+    does not declare to write."""
 
     def __init__(self, stage: Stage, values: MutableMapping[str, Any], protect: bool) -> None:
         self._stage = stage
@@ -164,7 +166,13 @@ class StageValues(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         self._declared(name, (*self._stage.reads, *self._stage.writes), "read")
-        value = self._values[name]
+        if name not in self._values and name not in self._stage.maybe:
+            raise Refusal(
+                "trace.access",
+                f"stage {self._stage.name} reads {name}, and nobody handed it in",
+                fix=f"put {name} into the values of the run",
+            )
+        value = self._values.get(name)
         container = isinstance(value, list | dict | set)
         return copy.copy(value) if self._protect and container else value
 

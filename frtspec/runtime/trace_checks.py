@@ -6,89 +6,12 @@ of every window, or None where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from frtspec.runtime.metrics import meets
+from frtspec.runtime.trace_case import Case, Check, Violation, between, in_loops, pairs, where
 from frtspec.runtime.trace_record import Record, SkippedStep, StageRun
-from frtspec.runtime.trace_spec import Rule
-
-
-@dataclass(frozen=True)
-class Violation:
-    """One thing that does not hold.
-
-    code   ``trace.<check>``
-    rule   the pipeline's name of the rule
-    stage, value, step   where; None where it is about the whole run
-    what   what was found, one sentence; ``fix``: what to do about it
-    """
-
-    code: str
-    rule: str
-    what: str
-    fix: str
-    stage: str | None = None
-    value: str | None = None
-    step: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.code} ({self.rule}): {self.what}; {self.fix}"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A rule on a record."""
-
-    rule: Rule
-    record: Record
-    again: Record | None
-
-    def says(
-        self,
-        what: str,
-        fix: str,
-        run: StageRun | None = None,
-        *,
-        stage: str | None = None,
-        value: str | None = None,
-        step: int | None = None,
-    ) -> Violation:
-        return Violation(
-            code=f"trace.{self.rule.check}",
-            rule=self.rule.name,
-            what=what,
-            fix=fix,
-            stage=run.stage if run is not None else stage,
-            value=value,
-            step=run.step if run is not None else step,
-        )
-
-
-Check = Callable[[Case], Iterator[Violation]]
-
-
-def where(run: StageRun) -> str:
-    """``stage denoise (step 2 of loop denoising)``; steps count from 1 for people."""
-    if run.loop is None or run.step is None:
-        return f"stage {run.stage}"
-    return f"stage {run.stage} (step {run.step + 1} of loop {run.loop})"
-
-
-def _in_loops(record: Record) -> Iterator[StageRun]:
-    return (run for run in record.runs if run.loop is not None)
-
-
-def _pairs(runs: Sequence[StageRun]) -> Iterator[tuple[StageRun, StageRun]]:
-    return pairwise(runs)
-
-
-def _between(before: StageRun, after: StageRun, value: str) -> bool:
-    """Whether a value changed after one run and before the next."""
-    old, new = before.after.get(value), after.before.get(value)
-    return old is not None and new is not None and old.bits != new.bits
-
 
 # ---------------------------------------------------------------- who runs, who writes
 
@@ -124,8 +47,8 @@ def declared_writers(case: Case) -> Iterator[Violation]:
 
 
 def _untouched_between(case: Case, value: str) -> Iterator[Violation]:
-    for before, after in _pairs(case.record.runs):
-        if _between(before, after, value):
+    for before, after in pairs(case.record.runs):
+        if between(before, after, value):
             yield case.says(
                 f"{value} changed between stage {before.stage} and {where(after)}, while no "
                 "stage ran",
@@ -162,7 +85,7 @@ def populated_before_loop(case: Case) -> Iterator[Violation]:
     pipeline = case.record.pipeline
     for value in case.rule.about:
         readers = {s.name for s in pipeline.stages if value in s.reads}
-        first = next((r for r in _in_loops(case.record) if r.stage in readers), None)
+        first = next((r for r in in_loops(case.record) if r.stage in readers), None)
         if first is None:
             continue
         until = case.record.runs.index(first)
@@ -181,7 +104,7 @@ def populated_before_loop(case: Case) -> Iterator[Violation]:
 
 def read_only_in_loop(case: Case) -> Iterator[Violation]:
     for value in case.rule.about:
-        for run in _in_loops(case.record):
+        for run in in_loops(case.record):
             if run.changed(value):
                 yield case.says(
                     f"{where(run)} changed {value}, which is read-only inside the loop",
@@ -190,9 +113,9 @@ def read_only_in_loop(case: Case) -> Iterator[Violation]:
                     run,
                     value=value,
                 )
-        for before, after in _pairs(case.record.runs):
+        for before, after in pairs(case.record.runs):
             inside = before.loop is not None and before.loop == after.loop
-            if inside and _between(before, after, value):
+            if inside and between(before, after, value):
                 yield case.says(
                     f"{value} changed before {where(after)}, while the loop was running",
                     "exchange its content before the loop or after it",
@@ -242,7 +165,7 @@ def fixed_shapes(case: Case) -> Iterator[Violation]:
 
 
 def _same_shapes(case: Case, runs: Sequence[StageRun], value: str) -> Iterator[Violation]:
-    for before, after in _pairs([r for r in runs if value in r.after]):
+    for before, after in pairs([r for r in runs if value in r.after]):
         old, new = before.after[value], after.after[value]
         if not old.absent and not new.absent and old.shapes != new.shapes:
             shown = [[list(s) for s, _, _ in p.shapes] for p in (old, new)]

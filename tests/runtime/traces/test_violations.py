@@ -393,6 +393,20 @@ def test_a_stage_sees_only_what_it_declares() -> None:
         assert caught.value.code == "trace.access" and verb in caught.value.what
 
 
+def test_what_may_be_absent_is_none_and_the_rest_has_to_be_there() -> None:
+    host = hosts.policy()
+    own = host.make
+    host.make = lambda: {k: v for k, v in own().items() if k not in ("state", "noise")}
+    seen: list[Any] = []
+    host.stages["action_denoise"] = lambda v: seen.append(v["state"])
+    host.run(ticking.PIPELINE)
+    assert seen[:1] == [None]
+    host.stages["action_denoise"] = lambda v: seen.append(v["noise"])
+    with pytest.raises(Refusal) as caught:
+        host.run(ticking.PIPELINE)
+    assert caught.value.code == "trace.access" and "noise" in caught.value.what
+
+
 def test_a_protected_stage_cannot_exchange_the_container() -> None:
     """What the stage puts into its copy of the container stays there."""
     host = hosts.denoiser()
