@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from frtspec.live.scan import called, match
+from frtspec.live.scan.catalog import structures_of
 from frtspec.live.scan.coverage import coverage
 from frtspec.live.scan.draft import draft, unwritable
 from frtspec.live.scan.found import FoundSeat
@@ -23,7 +22,7 @@ from frtspec.live.scan.tree import Tree, Trouble, joined
 from frtspec.live.scan.verified import verified
 from frtspec.live.scan.watch import Watched, watch
 from frtspec.runtime.patterns import Pattern
-from frtspec.runtime.spec import Boundary, ImplSpec, StructureSpec
+from frtspec.runtime.spec import Boundary, StructureSpec
 
 Rejected = dict[str, Trouble]
 
@@ -69,31 +68,6 @@ def scan(
         coverage=coverage(run.tree, seats, run.seen),
         proven=forward is not None,
     )
-
-
-def structures_of(package: str) -> list[StructureSpec]:
-    """Every structure of a generated package that has patterns. Of several versions one that
-    an impl serves comes first, then the newest."""
-    home = importlib.import_module(f"{package}.structures")
-    found: list[StructureSpec] = []
-    for module in pkgutil.iter_modules(home.__path__):
-        spec = importlib.import_module(f"{home.__name__}.{module.name}").SPEC
-        if spec.discover and spec.imported is None:
-            found.append(spec)
-    served = _served(package)
-    return sorted(found, key=lambda s: (s.name, (s.name, s.version) not in served, -s.version))
-
-
-def _served(package: str) -> set[tuple[str, int]]:
-    """Structures that some impl of the package is for: (name, version)."""
-    home = importlib.import_module(f"{package}.impls")
-    found = set()
-    for module in pkgutil.iter_modules(home.__path__):
-        for held in vars(importlib.import_module(f"{home.__name__}.{module.name}")).values():
-            spec = getattr(held, "SPEC", None)
-            if isinstance(spec, ImplSpec):
-                found.add((spec.structure, spec.structure_version))
-    return found
 
 
 @dataclass
