@@ -321,19 +321,21 @@ def _lowerings(flow: Emulation) -> dict[str, Lowering]:
         "codes_mm": codes_mm,
         "transpose": transpose,
     }
-    if isinstance(flow, Lowered) and flow.lower.get("layer_norm") == "native_layer_norm":
-        extra["layer_norm"] = _native_layer_norm
+    if isinstance(flow, Lowered):
+        native = [op for op, target in flow.lower.items() if target == f"native_{op}"]
+        extra.update({op: _native_norm for op in native})
     return extra
 
 
-def _native_layer_norm(op: Op, args: list[Py]) -> Py:
-    axes = op.attr("axes", (-1,))
-    if axes != (-1,):
-        raise Unsupported("`native_layer_norm` over other axes than the last", op.span)
+def _native_norm(op: Op, args: list[Py]) -> Py:
+    """torch's own norm, which takes the sizes of the trailing axes that it runs over."""
+    axes = sorted(int(str(axis)) for axis in _items(op.attr("axes", (-1,))))
+    if axes != list(range(-len(axes), 0)):
+        raise Unsupported(f"`native_{op.op}` over other axes than the last", op.span)
     x, eps, *affine = args
     named = dict(zip(("weight", "bias"), affine, strict=False))
-    size = Py(x.text.removesuffix(".float()"), x.level).attr("shape").item("-1:")
-    return call("nnf.layer_norm", x, size, **named, eps=eps)
+    size = Py(x.text.removesuffix(".float()"), x.level).attr("shape").item(f"-{len(axes)}:")
+    return call(f"nnf.{op.op}", x, size, **named, eps=eps)
 
 
 def _items(attr: Attr | None) -> tuple[object, ...]:

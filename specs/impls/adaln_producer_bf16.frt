@@ -7,5 +7,9 @@ impl bf16 for adaln_producer version 1 {
   numerics { acc f32, out bf16 }
   admits x { bf16, fp16, f32 }
 
+  rung torch {
+    lower rms_norm to native_rms_norm
+    lower layer_norm to native_layer_norm
+  }
   rung emulate
 }

@@ -4,7 +4,7 @@
 Norm and modulation in float32, written in bfloat16 once.
 
     numbers  float32, written in bf16
-    rungs    emulate
+    rungs    torch, emulate
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ class AdalnProducerBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="4d0c8c61f3f16f315dc955212bc57cb97d9b527221adebe0a9b30be46d2ec47a",
-        contract_digest="3d980b9eec4a037daa574052f772385d986c13285d25fdf7f0033a492960efc3",
+        source_digest="b8e2d9fe496a00ad04075b5444aa00bfdfd464601ec75cc0e70055d43de5c19b",
+        contract_digest="a90a663dd9aa0979e28cfe1813b8fd1b922c42c8b9146dcd234f3ff6798d2393",
         scales={},
         admits={"x": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(
+            RungSpec("torch", run="run_torch"),
+            RungSpec("emulate", run="run_emulate"),
+        ),
     )
 
     style_w: Tensor  # [C, 3*D], or None where it is absent
@@ -72,6 +75,68 @@ class AdalnProducerBf16(BoundImpl):
         self.pack("pair_w", pair_w)
         self.pack("pair_b", pair_b)
         self.pack("norm_w", norm_w)
+
+    def run_torch(
+        self,
+        x: Tensor,
+        cond: Tensor,
+        residual: Tensor | None = None,
+        branch_gate: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Library ops of torch: x [M, D], cond [1, C], residual [M, D], branch_gate [1, D] -> y [M, D], gate [1, D], stream [M, D]."""
+        gate: Tensor | None = None
+        stream: Tensor | None = None
+        match self.cond_activation:
+            case "none":
+                c = cond.float()
+            case "silu":
+                c = nnf.silu(cond.float())
+        match self.style:
+            case "scale_shift_gate":
+                s = c @ self.style_w.float()
+            case "scale_shift":
+                s = c @ self.pair_w.float()
+        if self.style_b is not None:
+            s = s + self.style_b.float()
+        if self.pair_b is not None:
+            s = s + self.pair_b.float()
+        match self.style:
+            case "scale_shift_gate":
+                first = s.chunk(3, dim=-1)[0]
+                second = s.chunk(3, dim=-1)[1]
+            case "scale_shift":
+                first = s.chunk(2, dim=-1)[0]
+                second = s.chunk(2, dim=-1)[1]
+        match self.style_order:
+            case "scale_first":
+                scale = first
+                shift = second
+            case "shift_first":
+                scale = second
+                shift = first
+        branch = x.float()
+        if branch_gate is not None:
+            branch = branch * branch_gate.float()
+        if self.epilogue == "gate_residual":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is gate_residual")
+            total = residual.float() + branch
+        else:
+            total = x.float()
+        x_in = total
+        match self.norm:
+            case "rms":
+                n = nnf.rms_norm(x_in, x_in.shape[-1:], eps=self.eps)
+            case "layer":
+                n = nnf.layer_norm(x_in, x_in.shape[-1:], eps=self.eps)
+        if self.norm_w is not None:
+            n = n * self.norm_w.float()
+        y = (n * (1 + scale) + shift).bfloat16()
+        if self.style == "scale_shift_gate":
+            gate = s.chunk(3, dim=-1)[2].bfloat16()
+        if self.epilogue == "gate_residual":
+            stream = x_in.bfloat16()
+        return y, gate, stream
 
     def run_emulate(
         self,

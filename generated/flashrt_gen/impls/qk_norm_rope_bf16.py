@@ -4,13 +4,14 @@
 Norm and rotation in float32, written in bfloat16 once.
 
     numbers  float32, written in bf16
-    rungs    emulate
+    rungs    torch, emulate
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as nnf
 
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
 
@@ -26,12 +27,15 @@ class QkNormRopeBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="38a2633fd9187c49be3dcfa4eb22240fdd98b043b3a4c8eabdf938a5cf50790c",
-        contract_digest="a2d0e0d54527570b1df75d44c154734738bc803dc6b1da6d309f7042e14312dd",
+        source_digest="92069ffe3ae1d331d05646c8098fe862c09f96d641d67a7649352a68128dd614",
+        contract_digest="4f32295dfdbd75dd933bdfe58b3436e16feb7c83b87f3a1e7d4160a3ee8be1e3",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(
+            RungSpec("torch", run="run_torch"),
+            RungSpec("emulate", run="run_emulate"),
+        ),
     )
 
     q_norm_weight: Tensor  # [D], or None where it is absent
@@ -73,6 +77,64 @@ class QkNormRopeBf16(BoundImpl):
         self.pack("k_norm_weight", k_norm_weight)
         self.pack("q_norm_wide", q_norm_wide)
         self.pack("k_norm_wide", k_norm_wide)
+
+    def run_torch(
+        self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Library ops of torch: q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
+        hq = q.shape[2]
+        d = q.shape[-1]
+        hkv = k.shape[2]
+        r = 2 * cos.shape[-1]
+        v_out: Tensor | None = None
+        match self.normalization_scope:
+            case "per_head":
+                qn = nnf.rms_norm(q.float(), q.shape[-1:], eps=self.eps)
+                kn = nnf.rms_norm(k.float(), k.shape[-1:], eps=self.eps)
+            case "projection":
+                qn = nnf.rms_norm(q.float(), q.shape[-2:], eps=self.eps)
+                kn = nnf.rms_norm(k.float(), k.shape[-2:], eps=self.eps)
+        if self.norm_rounding == "before_weight":
+            qn = qn
+            kn = kn
+        match self.normalization_scope:
+            case "per_head":
+                qw = self.q_norm_weight.float()
+                kw = self.k_norm_weight.float()
+            case "projection":
+                qw = torch.unflatten(self.q_norm_wide.float(), -1, (hq, d))
+                kw = torch.unflatten(self.k_norm_wide.float(), -1, (hkv, d))
+        match self.norm_weight_mode:
+            case "direct":
+                qn = qn * qw
+                kn = kn * kw
+            case "offset":
+                qn = qn * (qw + 1)
+                kn = kn * (kw + 1)
+        if self.norm_rounding != "none":
+            qn = qn
+            kn = kn
+        match self.rope_dtype:
+            case "f32" | "host":
+                c = cos.float()
+                s = sin.float()
+        if self.rope_dtype == "host":
+            qn = qn
+            kn = kn
+        match self.rope_layout:
+            case "half":
+                qr = ops.rope_half(qn, c, s, rotary=r, heads=-2)
+                kr = ops.rope_half(kn, c, s, rotary=r, heads=-2)
+            case "interleaved":
+                qr = ops.rope_interleaved(qn, c, s, rotary=r, heads=-2)
+                kr = ops.rope_interleaved(kn, c, s, rotary=r, heads=-2)
+        q_rotated = qr
+        k_rotated = kr
+        q_after_rope = q_rotated.bfloat16()
+        k_after_rope = k_rotated.bfloat16()
+        if v is not None:
+            v_out = v.float().bfloat16()
+        return q_after_rope, k_after_rope, v_out
 
     def run_emulate(
         self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None
