@@ -92,6 +92,7 @@ class Emulation:
         self.used = names_in(self.cut) | {slot.name for slot in self.structure.slots}
         self.defined = _definitions(self.cut.body)
         self.results = list(self.cut.targets)
+        self.passed_on = {(p.name, p.aliases) for p in self.structure.outputs if p.aliases}
 
     # ------------------------------------------------------------ statements
 
@@ -170,7 +171,13 @@ class Emulation:
     # ------------------------------------------------------------ rounding
 
     def rounded(self, let: Let, value: Expr) -> Expr:
-        """The value of a definition in this arithmetic, rounded as it is stored or written."""
+        """The value of a definition in this arithmetic, rounded as it is stored or written.
+
+        An output that is an input's storage is that input, in the host's dtype.
+        """
+        root = root_of(value)
+        if isinstance(root, Ref) and (let.name, root.name) in self.passed_on:
+            return root
         out = self.value(value)
         if len(self.defined[let.name]) == 1 and let.name in self.stores:
             out = self.stored(let.name, out)

@@ -133,7 +133,7 @@ class QkNormRopeBf16(BoundImpl):
         q_after_rope = q_rotated.bfloat16()
         k_after_rope = k_rotated.bfloat16()
         if v is not None:
-            v_out = v.float().bfloat16()
+            v_out = v
         return q_after_rope, k_after_rope, v_out
 
     def run_emulate(
@@ -191,5 +191,5 @@ class QkNormRopeBf16(BoundImpl):
         q_after_rope = q_rotated.bfloat16()
         k_after_rope = k_rotated.bfloat16()
         if v is not None:
-            v_out = v.float().bfloat16()
+            v_out = v
         return q_after_rope, k_after_rope, v_out
