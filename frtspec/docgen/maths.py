@@ -30,7 +30,7 @@ _INFIX = {
     "mul": (r"\odot", PRODUCT),
     "matmul": (r"\,", PRODUCT),
 }
-_NORMS = ("rms_norm", "layer_norm", "native_layer_norm", "l2norm")
+_NORMS = ("rms_norm", "layer_norm", "native_layer_norm", "native_rms_norm", "l2norm")
 
 
 def formulas(body: Iterable[ir.Stmt]) -> str:

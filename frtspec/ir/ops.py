@@ -122,6 +122,14 @@ _TABLE: tuple[OpDef, ...] = (
         opdef.per_element(7),
         "layer_norm over the last axis as torch's own kernel computes it: other last bits",
     ),
+    OpDef(
+        "native_rms_norm",
+        (_X, _EPS, OpParam("w", "tensor", True)),
+        rules.norm,
+        opdef.norm_text("native_rms_norm"),
+        opdef.per_element(4),
+        "rms_norm over the last axis as torch's own kernel computes it: other last bits",
+    ),
     _norm("l2norm", False, 3, "x * rsqrt(sum(x**2) + eps)"),
     _reduce("sum", "the sum over axes"),
     _reduce("mean", "the mean over axes"),
@@ -338,6 +346,7 @@ RUNTIME_OPS: tuple[str, ...] = (
     "rms_norm",
     "layer_norm",
     "native_layer_norm",
+    "native_rms_norm",
     "l2norm",
     "causal_mask",
     "spread",
@@ -352,6 +361,7 @@ TORCH_LOWERINGS: dict[str, tuple[str, ...]] = {
     "int8_mm": ("matmul", "linear"),
     "bf16_mm": ("matmul", "linear", "contract"),
     "native_layer_norm": ("layer_norm",),
+    "native_rms_norm": ("rms_norm",),
 }
 """Targets of ``lower OP to TARGET`` -> the ops each can stand for."""
 

@@ -117,6 +117,11 @@ def native_layer_norm(
     return nnf.layer_norm(x, x.shape[-1:], w, b, eps)
 
 
+def native_rms_norm(x: Tensor, eps: float, w: Tensor | None = None) -> Tensor:
+    """``rms_norm`` over the last axis by torch's own kernel, as ``nn.RMSNorm`` runs it."""
+    return nnf.rms_norm(x, x.shape[-1:], w, eps)
+
+
 def l2norm(x: Tensor, eps: float, *, dim: tuple[int, ...] = _LAST) -> Tensor:
     """``x`` over the root of its sum of squares along ``dim``; keeps the shape."""
     return x * torch.rsqrt(x.pow(2).sum(dim, keepdim=True) + eps)

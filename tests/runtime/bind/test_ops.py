@@ -34,6 +34,16 @@ def test_native_layer_norm_is_torchs(rows: int, width: int, affine: bool) -> Non
     )
 
 
+@settings(deadline=None)
+@given(st.integers(1, 5), st.integers(1, 40), st.booleans())
+def test_native_rms_norm_is_torchs(rows: int, width: int, weighted: bool) -> None:
+    x, w = torch.randn(rows, width) * 3 + 1, torch.randn(width)
+    given = (w,) if weighted else ()
+    assert torch.equal(
+        ops.native_rms_norm(x, 1e-6, *given), nnf.rms_norm(x, (width,), *given, eps=1e-6)
+    )
+
+
 def test_spread_puts_entries_at_their_places() -> None:
     x, places = torch.tensor([[5.0, 7.0]]), torch.tensor([[2, 0]])
     assert torch.equal(ops.spread(x, places, 4), torch.tensor([[7.0, 0.0, 5.0, 0.0]]))
