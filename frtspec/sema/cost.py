@@ -98,7 +98,7 @@ def cost(
         flops = flops + own.flops * times
         unfused = unfused + own.unfused * times
         weights = weights + own.weights
-    slots = [slot for slot in slots if slot.inner is None]
+    slots = [item for item in slots if isinstance(item, Slot) and item.inner is None]
     if seam is None:
         ports = [*_present(structure.inputs, combo), *_exist(structure, combo)]
         moved = _item_bytes(ports, host_bits)
