@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from frtspec.codegen import condsrc, dimsrc, pysrc
 from frtspec.codegen.contractsrc import contract, known_variants
 from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
+from frtspec.codegen.innersrc import InnerCalls
 from frtspec.codegen.names import DTYPES, RESERVED, free
-from frtspec.codegen.pysrc import WIDTH, Py, call, pyrepr, wrapped
+from frtspec.codegen.pysrc import WIDTH, call, pyrepr, wrapped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
 from frtspec.diag.source import Span
 from frtspec.dims import Axis, Poly, Shape
-from frtspec.ir.decl import Inner, Part, Port, Seam, Slot, Structure
-from frtspec.ir.expr import Each, Let, Op, Scan, Stmt
+from frtspec.ir.decl import Part, Port, Seam, Slot, Structure
+from frtspec.ir.expr import Each, Let, Scan, Stmt
 from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import reads, refs
 
@@ -78,7 +78,7 @@ class References:
         held = {stmt.span for seam in structure.seams for stmt in seam.body}
         open_ = [stmt for stmt in structure.reference if stmt.span not in held]
         called = {ref.name for ref in refs(open_)}
-        lines += self._inner_calls([slot for slot in structure.slots if slot.name in called])
+        lines += self._inner().lines([slot for slot in structure.slots if slot.name in called])
         lines += self._declared_points()
         lines += [
             f"{body.name(port.name)}: Tensor | None = None"
@@ -113,7 +113,7 @@ class References:
         inner = self._inside(seam)
         targets = [body.name(name) for name in seam.targets]
         lines = known_variants(self.structure, seam.variants)
-        lines += self._inner_calls(slots)
+        lines += self._inner().lines(slots)
         lines += returned(self._flow(seam.body, inner, body), targets)
         shapes = ", ".join(shaped(name, None, self._shape(name)) for name in seam.sources)
         results = ", ".join(shaped(name, None, self._shape(name)) for name in seam.targets)
@@ -216,7 +216,7 @@ class References:
         called = {slot.name for slot in structure.slots if slot.inner is not None}
         body = Body(
             structure=structure.name,
-            source=Expressions(self.names, sizes, {"inner": self._called}),
+            source=Expressions(self.names, sizes, {"inner": self._inner().call}),
             variants={variant.name: variant.values for variant in structure.variants},
             optional={
                 n: b for n, b in self.optional().items() if not self._default(n) and n not in called
@@ -225,18 +225,6 @@ class References:
             counted=counted,
         )
         return body, sizes
-
-    def _inner_calls(self, slots: Sequence[Slot]) -> list[str]:
-        """How each inner structure is called: with its group, its pins, its points."""
-        lines = []
-        for slot in slots:
-            if slot.inner is None:
-                continue
-            function = f"{self.modules[slot.name]}.{self._function(slot.inner)}"
-            pins = {name: pyrepr(value) for name, value in slot.inner.pins}
-            args = [pyrepr(slot.name), function, slot.name, "record", f"{slot.name}_with"]
-            lines.append(f"{self._call_name(slot)} = {call('ops.inner', *args, **pins)}")
-        return lines
 
     def _declared_points(self) -> list[str]:
         """Points that are declared outside the dataflow, on an input."""
@@ -253,30 +241,8 @@ class References:
             lines += [f"if {' and '.join(conds)}:", f"    {line}"] if conds else [line]
         return lines
 
-    def _function(self, inner: Inner) -> str:
-        if inner.seam is None:
-            return "reference"
-        return f"SEAMS[{pyrepr(inner.seam)}].call"
-
-    def _call_name(self, slot: Slot) -> str:
-        return f"call_{slot.name}"
-
-    def _called(self, op: Op, args: list[Py]) -> Py:
-        """``call_norm(x, cond)``; of several outputs the one that is meant."""
-        slot = next(s for s in self.structure.slots if s.name == args[0].text)
-        assert slot.inner is not None
-        order = [port.name for port in slot.inner.inputs]
-        names = cast(tuple[str, ...], op.attr("given"))
-        positional = list(names) == order[: len(names)]
-        made = call(
-            self._call_name(slot),
-            *(args[1:] if positional else ()),
-            **({} if positional else dict(zip(names, args[1:], strict=True))),
-        )
-        outputs = [port.name for port in slot.inner.outputs]
-        if len(outputs) == 1:
-            return made
-        return made.item(str(outputs.index(cast(str, op.attr("output")))))
+    def _inner(self) -> InnerCalls:
+        return InnerCalls(self.structure.slots, self.modules)
 
     def _wired(self) -> list[Port]:
         """Ports that carry codes under a scale."""
