@@ -227,17 +227,25 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     if inner:
         fields.append(f"inner={{{', '.join(inner)}}}")
     for name in ("updates", "aliases"):
-        ports = {p.name: getattr(p, name) for p in structure.outputs if getattr(p, name)}
-        fields += [f"{name}={pyrepr(ports)}"] if ports else []
+        owned = {p.name: getattr(p, name) for p in structure.outputs if getattr(p, name)}
+        fields += [f"{name}={pyrepr(owned)}"] if owned else []
+    ports = (*structure.inputs, *structure.outputs)
     wires = [
         f"{pyrepr(p.name)}: {call('Wire', pyrepr(p.dtype), pyrepr(p.scale))}"
-        for p in (*structure.inputs, *structure.outputs)
+        for p in ports
         if p.scale
     ]
     if wires:
         fields.append(f"wires={{{', '.join(wires)}}}")
+    plain = (*(p for p in ports if p.scale is None), *structure.slots)
+    dtypes = {value.name: value.dtype for value in plain if value.dtype not in ("host", None)}
+    if dtypes:
+        fields.append(f"dtypes={pyrepr(dtypes)}")
     if references.sizes:
         fields.append(f"sizes={pyrepr(references.sizes)}")
+    truths = tuple(port.name for port in structure.inputs if port.dtype == "bool")
+    if truths:
+        fields.append(f"truths={pyrepr(truths)}")
     if structure.discover:
         fields.append("discover=DISCOVER")
     if structure.status.name == "imported":

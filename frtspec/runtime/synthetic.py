@@ -12,6 +12,7 @@ from torch import Tensor
 
 from frtspec.dims import Axis, Shape, instance
 from frtspec.runtime import numerics, ops
+from frtspec.runtime.dtypes import DTYPES
 from frtspec.runtime.spec import InnerSpec, StructureSpec
 
 Value = Tensor | list[Tensor]
@@ -52,11 +53,13 @@ class Synthetic:
                 continue
             shape = self.spec.shapes[name]
             count = self._repeats(shape)
+            own = self.spec.dtypes.get(name)
+            kind = dtype if own is None else DTYPES[own]
             if count is None:
-                yield name, self.tensor(shape, dtype, weights)
+                yield name, self.tensor(shape, kind, weights)
             else:
                 shapes = [instance(shape, position) for position in range(count)]
-                yield name, [self.tensor(each, dtype, weights) for each in shapes]
+                yield name, [self.tensor(each, kind, weights) for each in shapes]
 
     def wires(self) -> dict[str, Any]:
         """Codes of the inputs that carry some, and the scale of every wire."""
@@ -108,11 +111,22 @@ class Synthetic:
     def tensor(self, shape: Shape, dtype: torch.dtype, weights: bool) -> Tensor:
         sizes = [self.size(axis) for axis in shape]
         value = torch.randn(sizes, generator=self.generator)
+        if dtype == torch.bool:  # what nothing is true of has no softmax
+            truths = value > 0
+            truths[..., :1] = True
+            return truths.to(self.device)
         if weights and len(sizes) == 1:
             value = 0.5 + 0.1 * value
         elif weights:  # half a unit of gain: a trained block adds little to its residual
             value = 0.5 * value * prod(sizes[:-1]) ** -0.5
         return value.to(self.device, dtype)
+
+    def truth(self, shape: Shape) -> Tensor:
+        """Three of four hold, the first along the last axis always: a mask leaves something."""
+        sizes = [self.size(axis) for axis in shape]
+        value = torch.rand(sizes, generator=self.generator) < 0.75
+        value[..., :1] = True
+        return value.to(self.device)
 
     def size(self, axis: Axis) -> int:
         return axis.alternatives[-1].value(self.sizes) if axis.alternatives else 1

@@ -111,4 +111,6 @@ SPEC = StructureSpec(
     latency_against=("torch_compile", "vendor"),
     reference=reference,
     rules=RULES,
+    dtypes={"seen": "bool"},
+    truths=("seen",),
 )
