@@ -9,54 +9,23 @@ library op in place of each product.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from frtspec.codegen.cut import Cut, aliases, definitions, names_in
 from frtspec.codegen.exprsrc import children, rebuilt
 from frtspec.codegen.flowsrc import Raw
 from frtspec.codegen.formats import dequantize_text, quantised
 from frtspec.codegen.names import free
 from frtspec.codegen.operands import CASTS, cast, plain, root_of, transposed, weight_of
-from frtspec.codegen.specialise import Specialised
 from frtspec.codegen.unsupported import Unsupported
-from frtspec.ir.decl import Impl, Pack, Scale, Seam, Structure
+from frtspec.ir.decl import Impl, Pack, Scale, Structure
 from frtspec.ir.expr import Each, Expr, Let, Op, Ref, Scan, Select, Stmt
-from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import exprs_of, parts, reads, statements
 
 PRODUCTS = frozenset({"matmul", "linear", "contract"})
 
 Line = Stmt | Raw
-
-
-@dataclass(frozen=True)
-class Cut:
-    """What an impl computes: statements between ``sources`` (arguments, in order) and
-    ``targets`` (results, in order). ``repeated``: results that are one per index;
-    ``whole``: sources that hold whole numbers."""
-
-    body: tuple[Stmt, ...]
-    sources: tuple[str, ...]
-    targets: tuple[str, ...]
-    repeated: frozenset[str]
-    served: Specialised
-    whole: frozenset[str] = frozenset()
-
-
-def cut_of(structure: Structure, impl: Impl, types: Mapping[str, ValueType]) -> Cut:
-    """The cut of an impl's seam, or the whole structure, for the variants it serves."""
-    numbers = {n for n, t in types.items() if isinstance(t, Tensor) and t.dtype.startswith("int")}
-    served = Specialised.of(structure, dict(impl.only))
-    seam: Seam | None = structure.seam(impl.seam) if impl.seam else None
-    body = tuple(served.statements(seam.body if seam else structure.reference))
-    if seam:
-        whole = frozenset(numbers & {*seam.sources})
-        return Cut(body, seam.sources, seam.targets, frozenset(), served, whole)
-    read = {name for stmt in body for name in reads(stmt)}
-    inputs = tuple(p.name for p in structure.inputs if p.name in read)
-    repeated = frozenset(p.name for p in structure.outputs if p.index)
-    targets = tuple(p.name for p in structure.outputs)
-    return Cut(body, inputs, targets, repeated, served, frozenset(numbers & {*inputs}))
 
 
 @dataclass
@@ -88,9 +57,9 @@ class Emulation:
         self.steps: dict[str, Scale] = {s.point: s for s in scales if s.kind != "balance"}
         self.balances: dict[str, Scale] = {s.point: s for s in scales if s.kind == "balance"}
         self.stores = dict(impl.numerics.stores)
-        self.alias = _aliases(self.cut)
+        self.alias = aliases(self.cut)
         self.used = names_in(self.cut) | {slot.name for slot in self.structure.slots}
-        self.defined = _definitions(self.cut.body)
+        self.defined = definitions(self.cut.body)
         self.results = list(self.cut.targets)
         self.passed_on = {(p.name, p.aliases) for p in self.structure.outputs if p.aliases}
 
@@ -334,45 +303,6 @@ class Emulation:
 
 
 # ---------------------------------------------------------------- small parts
-
-
-def _aliases(cut: Cut) -> dict[str, Ref]:
-    """Points that are an argument under another name (``point x_in = x``)."""
-    out: dict[str, Ref] = {}
-    count = _definitions(cut.body)
-    walked = {n for s in statements(cut.body) if isinstance(s, Scan) for n, _ in s.over}
-    for stmt in cut.body:
-        if isinstance(stmt, Let) and stmt.when is None and len(count[stmt.name]) == 1:
-            if stmt.name in walked:
-                continue
-            root = root_of(stmt.value)
-            if isinstance(root, Ref) and root.name in cut.sources and stmt.name not in cut.targets:
-                out[stmt.name] = root
-    return out
-
-
-def _definitions(body: Iterable[Stmt]) -> Mapping[str, list[object]]:
-    """Name -> places (spans of top-level statements) that define it, in order."""
-    out: dict[str, list[object]] = {}
-    for stmt in body:
-        for inner in statements([stmt]):
-            if isinstance(inner, Let):
-                out.setdefault(inner.name, []).append(stmt.span)
-    return out
-
-
-def names_in(cut: Cut) -> frozenset[str]:
-    """Every name of a cut: arguments, results, values, steps and what is carried."""
-    out = {*cut.sources, *cut.targets}
-    for stmt in statements(cut.body):
-        match stmt:
-            case Let(name=name):
-                out.add(name)
-            case Each(index=index):
-                out.add(index)
-            case Scan(step=step, carries=carries):
-                out.update((step, *(name for name, _ in carries)))
-    return frozenset(out)
 
 
 def _refs(line: Line) -> list[Ref]:

@@ -65,7 +65,7 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         name=binding.name,
         path=binding.origin.path,
         title=_title(binding),
-        doc=tuple([*_refused(binding), *told_lines(binding.doc, binding.evidence)]),
+        doc=(*_refused(binding), *told_lines(binding.doc, binding.evidence)),
         summary=tuple(_summary(binding)),
         imports=_imports(structures, homes),
         assertions=tuple(

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frtspec.codegen import condsrc, dimsrc
-from frtspec.codegen.arithmetic import Cut, Emulation, Line, cut_of, names_in
+from frtspec.codegen.arithmetic import Emulation, Line
+from frtspec.codegen.cut import Cut, cut_of, names_in
 from frtspec.codegen.exprsrc import Expressions, Lowering, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.formats import CASTS, QUANTISED, format_of, quantize_call

@@ -237,7 +237,7 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
     ]
     if wires:
         fields.append(f"wires={{{', '.join(wires)}}}")
-    plain = (*(p for p in ports if p.scale is None), *structure.slots)
+    plain: list[Port | Slot] = [*(p for p in ports if p.scale is None), *structure.slots]
     dtypes = {value.name: value.dtype for value in plain if value.dtype not in ("host", None)}
     if dtypes:
         fields.append(f"dtypes={pyrepr(dtypes)}")

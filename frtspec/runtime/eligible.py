@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from frtspec.dims import DimError
 from frtspec.runtime import routes
 from frtspec.runtime.census import Census
+from frtspec.runtime.dtypes import DTYPES
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.guard import Band
 from frtspec.runtime.host import SlotValue
@@ -21,14 +22,6 @@ from frtspec.runtime.spec import InputOf, OutputOf, Refused, RungSpec, SchemeSpe
 
 if TYPE_CHECKING:
     from frtspec.runtime.observe import Observation
-
-DTYPES = {
-    "f64": torch.float64,
-    "f32": torch.float32,
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-}
-"""Dtype names of specs."""
 
 
 def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
@@ -253,7 +246,7 @@ def check_impl(seat: Seat, impl: type[BoundImpl], form: CallForm) -> None:
                 form=spec.name,
             )
     for point, names in spec.admits.items():
-        admitted = {DTYPES[name] for name in names if name in DTYPES}
+        admitted = {DTYPES[name] for name in names}
         found = {context.dtype for context in form.out_dtypes}
         if not found <= admitted:
             raise Refusal(

@@ -17,13 +17,12 @@ import torch
 from torch import Tensor
 
 from frtspec.runtime import baselines, metrics, numerics, selfcheck
+from frtspec.runtime.dtypes import DTYPES
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.reference import named
 from frtspec.runtime.selfcheck import decoded, shared
 from frtspec.runtime.spec import Bound, RungSpec, StructureSpec
 from frtspec.runtime.synthetic import InnerCase, Synthetic, Value
-
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -213,8 +212,13 @@ class _Trial:
         slots = dict(given.values(self.spec.slots, dtype, weights=True))
         sizes = {name: self.case.sizes[dim] for name, dim in self.spec.sizes.items()}
         calls: dict[str, Any] = {
-            **inputs, **slots, **sizes, **scales,
-            **given.parts(dtype), **self.case.variants, **self.params,
+            **inputs,
+            **slots,
+            **sizes,
+            **scales,
+            **given.parts(dtype),
+            **self.case.variants,
+            **self.params,
         }
         amax: dict[str, Tensor] = {}
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from frtspec.dims import Measured
 from frtspec.runtime import capturefacts
-from frtspec.runtime.eligible import DTYPES
+from frtspec.runtime.dtypes import NAMES
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.host import submodule
 from frtspec.runtime.qualification import Found, Value
@@ -194,8 +194,7 @@ def _dtype(facts: _Facts, test: Measured) -> Value | None:
     passed = _passed(facts, test)
     if passed is None:
         return None
-    names = {dtype: name for name, dtype in DTYPES.items()}
-    found = sorted({names.get(d, str(d)) for s in passed for d in s.dtypes})
+    found = sorted({NAMES.get(d, str(d)) for s in passed for d in s.dtypes})
     return " and ".join(found)
 
 

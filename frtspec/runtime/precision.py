@@ -8,21 +8,10 @@ from typing import Any
 import torch
 
 from frtspec.runtime.coverage import weight_paths
+from frtspec.runtime.dtypes import NAMES
 from frtspec.runtime.impl import BoundImpl
 from frtspec.runtime.observe import Observation
 from frtspec.runtime.records import SeatRecord
-
-FORMATS = {
-    torch.float8_e4m3fn: "fp8_e4m3",
-    torch.float8_e5m2: "fp8_e5m2",
-    torch.int8: "int8",
-    torch.bfloat16: "bf16",
-    torch.float16: "fp16",
-    torch.float32: "f32",
-    torch.float64: "f64",
-}
-"""torch dtypes under the names that specs use."""
-
 
 Inventory = Mapping[str, tuple[int, torch.dtype]]
 
@@ -98,7 +87,7 @@ def _host_dtype(parameters: Inventory, record: SeatRecord, seen: Observation | N
         dtypes = {context.dtype for context in seen.form(record.name).out_dtypes}
     else:
         dtypes = {parameters[p][1] for p in weight_paths(record) if p in parameters}
-    return "+".join(sorted(FORMATS.get(dtype, str(dtype)) for dtype in dtypes))
+    return "+".join(sorted(NAMES.get(dtype, str(dtype)) for dtype in dtypes))
 
 
 def packed(impl: BoundImpl) -> list[str]:
@@ -112,7 +101,7 @@ def _pack(impl: BoundImpl, name: str) -> dict[str, Any]:
     there is the tensor's, of others none."""
     data, scale = getattr(impl, name), getattr(impl, f"{name}_scale")
     guess = (
-        FORMATS.get(data.dtype, str(data.dtype)),
+        NAMES.get(data.dtype, str(data.dtype)),
         "tensor" if scale.numel() == 1 else "channel",
     )
     dtype, per = impl.SPEC.packs.get(name, guess)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from frtspec.dims import Shape, instance
+from frtspec.runtime.dtypes import DTYPES, NAMES
 from frtspec.runtime.reference import named
 from frtspec.runtime.spec import StructureSpec
 from frtspec.runtime.synthetic import InnerCase, Synthetic, Value
@@ -96,6 +97,9 @@ def _declared(given: Synthetic, result: Any) -> Iterator[str]:
             if not _fits(given, item, wanted):
                 axes = ", ".join(map(str, wanted))
                 yield f"{name} is {tuple(item.shape)}, not [{axes}]"
+            own = spec.dtypes.get(head)
+            if own is not None and item.dtype != DTYPES[own]:
+                yield f"{name} is {NAMES.get(item.dtype, item.dtype)}, not {own}"
             if not bool(item.float().isfinite().all()):
                 yield f"{name} holds a NaN or an Inf"
 

@@ -15,6 +15,7 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.structures.gated_delta_core_v2 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -23,7 +24,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"B": 3, "S": 5, "Hk": 2, "Dk": 4, "H": 6, "Dv": 160},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = ()
+IMPLS: tuple[type[BoundImpl], ...] = (GatedDeltaCoreV2Bf16,)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""

@@ -53,7 +53,6 @@ class QkNormRopeBf16(BoundImpl):
         normalization_scope: str,
         rope_layout: str,
         norm_weight_mode: str,
-        norm_rounding: str,
         rope_dtype: str,
         eps: float,
     ) -> None:
@@ -70,7 +69,6 @@ class QkNormRopeBf16(BoundImpl):
         self.normalization_scope = normalization_scope
         self.rope_layout = rope_layout
         self.norm_weight_mode = norm_weight_mode
-        self.norm_rounding = norm_rounding
         self.rope_dtype = rope_dtype
         self.eps = eps
         self.pack("q_norm_weight", q_norm_weight)
@@ -91,17 +89,11 @@ class QkNormRopeBf16(BoundImpl):
             case "per_head":
                 qn = nnf.rms_norm(q.float(), q.shape[-1:], eps=self.eps)
                 kn = nnf.rms_norm(k.float(), k.shape[-1:], eps=self.eps)
-            case "projection":
-                qn = nnf.rms_norm(q.float(), q.shape[-2:], eps=self.eps)
-                kn = nnf.rms_norm(k.float(), k.shape[-2:], eps=self.eps)
-        if self.norm_rounding == "before_weight":
-            qn = qn
-            kn = kn
-        match self.normalization_scope:
-            case "per_head":
                 qw = self.q_norm_weight.float()
                 kw = self.k_norm_weight.float()
             case "projection":
+                qn = nnf.rms_norm(q.float(), q.shape[-2:], eps=self.eps)
+                kn = nnf.rms_norm(k.float(), k.shape[-2:], eps=self.eps)
                 qw = torch.unflatten(self.q_norm_wide.float(), -1, (hq, d))
                 kw = torch.unflatten(self.k_norm_wide.float(), -1, (hkv, d))
         match self.norm_weight_mode:
@@ -111,16 +103,10 @@ class QkNormRopeBf16(BoundImpl):
             case "offset":
                 qn = qn * (qw + 1)
                 kn = kn * (kw + 1)
-        if self.norm_rounding != "none":
-            qn = qn
-            kn = kn
         match self.rope_dtype:
             case "f32" | "host":
                 c = cos.float()
                 s = sin.float()
-        if self.rope_dtype == "host":
-            qn = qn
-            kn = kn
         match self.rope_layout:
             case "half":
                 qr = ops.rope_half(qn, c, s, rotary=r, heads=-2)
@@ -149,17 +135,11 @@ class QkNormRopeBf16(BoundImpl):
             case "per_head":
                 qn = ops.rms_norm(q.float(), self.eps)
                 kn = ops.rms_norm(k.float(), self.eps)
-            case "projection":
-                qn = ops.rms_norm(q.float(), self.eps, dim=(-2, -1))
-                kn = ops.rms_norm(k.float(), self.eps, dim=(-2, -1))
-        if self.norm_rounding == "before_weight":
-            qn = qn
-            kn = kn
-        match self.normalization_scope:
-            case "per_head":
                 qw = self.q_norm_weight.float()
                 kw = self.k_norm_weight.float()
             case "projection":
+                qn = ops.rms_norm(q.float(), self.eps, dim=(-2, -1))
+                kn = ops.rms_norm(k.float(), self.eps, dim=(-2, -1))
                 qw = torch.unflatten(self.q_norm_wide.float(), -1, (hq, d))
                 kw = torch.unflatten(self.k_norm_wide.float(), -1, (hkv, d))
         match self.norm_weight_mode:
@@ -169,16 +149,10 @@ class QkNormRopeBf16(BoundImpl):
             case "offset":
                 qn = qn * (qw + 1)
                 kn = kn * (kw + 1)
-        if self.norm_rounding != "none":
-            qn = qn
-            kn = kn
         match self.rope_dtype:
             case "f32" | "host":
                 c = cos.float()
                 s = sin.float()
-        if self.rope_dtype == "host":
-            qn = qn
-            kn = kn
         match self.rope_layout:
             case "half":
                 qr = ops.rope_half(qn, c, s, rotary=r, heads=-2)

@@ -7,9 +7,13 @@ Nothing is quantised; forms that only join what shares an input still bind.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_bf16 import QkvPackBf16
@@ -20,8 +24,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="bf16_structural",
-    source_digest="18989ee3a8717c47635a4226267fb1d44c279633505bb04d28e11c5922a93ab0",
-    contract_digest="8105e209103e17a7926ab07801c901b3a572c373e199f6acb7d1f1e420403a99",
+    source_digest="02aee5e9b00c9ca8b3f4b0b7adee30423c7ff385c0426726dbe0a40fef18d2ea",
+    contract_digest="6d1060e9366d6f6a606119fda4c7ba0250a136d7764010bd288ae39fafa236e1",
     routes=(
         Route(
             "decoder_ffn",
@@ -57,9 +61,13 @@ SCHEME = SchemeSpec(
         ),
         Route("qkv_pack", None, stats={}, impl=QkvPackBf16, version=1),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

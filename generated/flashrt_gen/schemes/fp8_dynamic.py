@@ -8,11 +8,15 @@ saturates.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.decoder_ffn_fp8_dynamic import DecoderFfnFp8Dynamic
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_fp8_dynamic import LinearProjFp8Dynamic
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_fp8_dynamic import QkvPackFp8Dynamic
@@ -23,8 +27,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_dynamic",
-    source_digest="ea41ae710b4d56a7ae782c9f5e17601ebc1d68b3b527f42df77e181d631d1283",
-    contract_digest="116b01b720a0ed84fc81ab07b60fb1b74f060b4ffc73f134865df36b34117a1a",
+    source_digest="b172ec65a828e2720cb971f4c789e7f7d98d421f67a7c6debe942641a8926d9a",
+    contract_digest="c01882f6ea08f124138afd49ef6545ce2993edd9d292c5dec2300464a9a3af9a",
     routes=(
         Route(
             "decoder_ffn",
@@ -38,9 +42,13 @@ SCHEME = SchemeSpec(
         ),
         Route("qkv_pack", None, stats={"x_in": Stat(None)}, impl=QkvPackFp8Dynamic, version=1),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

@@ -11,12 +11,16 @@ model's dtype.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
 from flashrt_gen.impls.modnorm_qkv_chain_v3_fp8_static import ModnormQkvChainV3Fp8Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
@@ -29,8 +33,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static_keep_outliers",
-    source_digest="e07add4e112d98ce4ce44b9bf9ae5cb00814e473d41cdf9a8e9721b5905f73c3",
-    contract_digest="ce1be08cf38074f0fd550321096ca71aa0cbc1d7d9259636b27491226391ea2d",
+    source_digest="62dddc42c9a764367a75f67268a13d9937109897c98511010b00e1c373adab4b",
+    contract_digest="407bc00b4d0477896f1d0c8c8b77027e94809df9df10d6cb55814752ef3dafba",
     routes=(
         Route(
             "decoder_ffn",
@@ -87,9 +91,13 @@ SCHEME = SchemeSpec(
             version=3,
         ),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

@@ -7,9 +7,13 @@ Quantisation off. Structures that fuse without quantising still bind.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
@@ -19,13 +23,17 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="none",
-    source_digest="480f7f1109d34981c070c77382a061778e2f17c33e39143f69da086d0d404f41",
-    contract_digest="51f4cc937a7f7fa0f69821841ecef459c6e7e5611a6ddc6f74c00c781f34a3d4",
+    source_digest="1319ae1ff29a651295e261942db58947df9111d07aa16db78db80775556b64cd",
+    contract_digest="eca889935a2225b083d1b51f56c2269ce5d95efb44314f7376e0159e4bf2500d",
     routes=(
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

@@ -9,10 +9,14 @@ Calibration measures how large each channel gets; activations stay in bfloat16.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.decoder_ffn_nvfp4_awq import DecoderFfnNvfp4Awq
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
@@ -22,8 +26,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="nvfp4_awq",
-    source_digest="86462bbdef4185af680dfe3583cb903e250b1c5edf0a54a76efd3878f0c4306e",
-    contract_digest="b803e33b2c183b5a86becb8944c9d24727b7dc514dda02cccf164b01ef7e355d",
+    source_digest="6d7d72b81b532a5b16fb642925c885a0e6f2eca2457f97e96d2ebb81934f7856",
+    contract_digest="4dc828897b927bba2570525a5f5507136618b4d95536070d60cff21518219f0e",
     routes=(
         Route(
             "decoder_ffn",
@@ -37,9 +41,13 @@ SCHEME = SchemeSpec(
             version=1,
         ),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

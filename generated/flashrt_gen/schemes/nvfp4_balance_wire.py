@@ -9,11 +9,15 @@ The second product is then not balanced, which is another arithmetic and so anot
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.decoder_ffn_nvfp4_balance import DecoderFfnNvfp4Balance
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_nvfp4_balance import LinearProjNvfp4Balance
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_nvfp4_balance import QkvPackNvfp4Balance
@@ -26,8 +30,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="nvfp4_balance_wire",
-    source_digest="042081fbd451dc6191048a8b60d3fef93f6307572ef80451bc8ac161c664df38",
-    contract_digest="a8cf90c26558e440a7140927c2d8f4bc8c70f161953be3623b9dceb631b558b3",
+    source_digest="ca8274d8fc0b256b938c44af6dc126848f7ad27f04a7f3124f22395d6520d58d",
+    contract_digest="d7cd2162815e8f0ce118ed1a328f5c9e52ba5bc55008d41bfc04c6e61027ce9e",
     routes=(
         Route(
             "decoder_ffn",
@@ -73,9 +77,13 @@ SCHEME = SchemeSpec(
             version=3,
         ),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

@@ -7,11 +7,15 @@ NVFP4 on both sides; the scales of activations are those of each call.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_nvfp4_dynamic import LinearProjNvfp4Dynamic
 from flashrt_gen.impls.moe_experts_nvfp4_dynamic import MoeExpertsNvfp4Dynamic
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
@@ -21,8 +25,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="nvfp4_dynamic",
-    source_digest="65886726db39d745b68d6f4cfa9e1bf47e2f6450f5ae612803bb013e77dc132e",
-    contract_digest="d9ccdbf91b0bfe108a76882aab9917eaae660134119d7f90cc4b8734ea726ab9",
+    source_digest="8ef8ddc627f47a298c2bac646145d3c9f134b6a445e23ba21d5d6bc276007f3b",
+    contract_digest="446a4af6940ff06bc5cffd7aefc9bc90e60e3a44dd6fd312b1e3e156199cf115",
     routes=(
         Route(
             "linear_proj", None, stats={"x_in": Stat(None)}, impl=LinearProjNvfp4Dynamic, version=1
@@ -35,9 +39,13 @@ SCHEME = SchemeSpec(
             version=1,
         ),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

@@ -7,11 +7,15 @@ INT4 weights by groups of 128 in the products of a decode step.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.decoder_ffn_w4a16_int4 import DecoderFfnW4a16Int4
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_w4a16_int4 import LinearProjW4a16Int4
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
@@ -21,8 +25,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="w4a16_int4_decode",
-    source_digest="656525ee5d6e1d5b908f8bdd790e72b07ec3f84ce0d526f12c839818447cceed",
-    contract_digest="77f2e65e1003f84183b91c97e35a21dbc6f1ebb7280f36b2970fc95ae80928db",
+    source_digest="a352c2ea3336fec361329346900795da76cf78329b753fe8087f62e18e9f5724",
+    contract_digest="3ffbb7ee5452e34d1d555f95bfc8b86da58d59a881862e7bae318ed4175d3101",
     routes=(
         Route(
             "decoder_ffn",
@@ -33,9 +37,13 @@ SCHEME = SchemeSpec(
         ),
         Route("linear_proj", None, stats={"x_in": Stat(None)}, impl=LinearProjW4a16Int4, version=1),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

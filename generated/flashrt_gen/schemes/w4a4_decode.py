@@ -10,11 +10,15 @@ the denser grid is the right caution.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_w8a16_static import LinearProjW8a16Static
 from flashrt_gen.impls.moe_experts_nvfp4_dynamic import MoeExpertsNvfp4Dynamic
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
@@ -24,8 +28,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="w4a4_decode",
-    source_digest="455ad2b1f7bf41276f58972351289a190b01bb02b0ce90b2ad8b7c4490fcda5b",
-    contract_digest="b12c3628dccd6874847eddf4f2632893e041ab4750c1d8b887b5f7b736f40efd",
+    source_digest="a9285612f423f1dc744aca63eda80900f7442d063e60e64c97f3cd3c93355883",
+    contract_digest="82456e16b42c630bca9daae850ea84cf6358049ae903afcfa809e9fd0b0eb180",
     routes=(
         Route(
             "moe_experts",
@@ -38,9 +42,13 @@ SCHEME = SchemeSpec(
             "linear_proj", None, stats={"x_in": Stat(None)}, impl=LinearProjW8a16Static, version=1
         ),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

@@ -10,11 +10,15 @@ prefill, run the model's own module and are counted.
 from __future__ import annotations
 
 from flashrt_gen.impls.adaln_producer_bf16 import AdalnProducerBf16
+from flashrt_gen.impls.adaln_producer_v2_bf16 import AdalnProducerV2Bf16
 from flashrt_gen.impls.attention_core_bf16 import AttentionCoreBf16
+from flashrt_gen.impls.attention_core_v2_bf16 import AttentionCoreV2Bf16
 from flashrt_gen.impls.decoder_ffn_w8a16_static import DecoderFfnW8a16Static
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
+from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_w8a16_static import LinearProjW8a16Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
+from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
@@ -24,8 +28,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="w8a16_decode",
-    source_digest="fb82e3f153954290ca2f744925694decdc5f132408e5ecbc06144569958850fb",
-    contract_digest="afc40d457bf106f1d77c95f26b4459744fea323026f95524bd9305bd5121a516",
+    source_digest="dd774f5a175e8214da4e3f3463ba199d5feb594163292696de8b8dcc2ffdd1e6",
+    contract_digest="9b6b3f42bf8826fe5af1e389c4d1030460c51db423efe3bbe61380fdb7144a27",
     routes=(
         Route(
             "decoder_ffn",
@@ -38,9 +42,13 @@ SCHEME = SchemeSpec(
             "linear_proj", None, stats={"x_in": Stat(None)}, impl=LinearProjW8a16Static, version=1
         ),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
+        Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
         Route("attention_core", None, stats={}, impl=AttentionCoreBf16, version=1),
+        Route("attention_core", None, stats={}, impl=AttentionCoreV2Bf16, version=2),
         Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreBf16, version=1),
+        Route("gated_delta_core", None, stats={}, impl=GatedDeltaCoreV2Bf16, version=2),
         Route("norm_fused", None, stats={}, impl=NormFusedBf16, version=1),
+        Route("norm_fused", None, stats={}, impl=NormFusedV2Bf16, version=2),
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),

@@ -127,4 +127,5 @@ SPEC = StructureSpec(
     reference=reference,
     rules=RULES,
     updates={"final_state": "state"},
+    dtypes={"state": "f32", "final_state": "f32"},
 )

@@ -107,5 +107,6 @@ SPEC = StructureSpec(
     latency_against=("torch_compile", "unfused_chain"),
     reference=reference,
     rules=RULES,
+    dtypes={"cos": "f32", "sin": "f32"},
     sizes={"d": "D", "hq": "Hq", "hkv": "Hkv"},
 )
