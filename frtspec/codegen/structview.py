@@ -243,9 +243,6 @@ def _fields(structure: Structure, references: References, names: DimNames) -> li
         fields.append(f"dtypes={pyrepr(dtypes)}")
     if references.sizes:
         fields.append(f"sizes={pyrepr(references.sizes)}")
-    truths = tuple(port.name for port in structure.inputs if port.dtype == "bool")
-    if truths:
-        fields.append(f"truths={pyrepr(truths)}")
     if structure.discover:
         fields.append("discover=DISCOVER")
     if structure.status.name == "imported":

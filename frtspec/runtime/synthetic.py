@@ -109,12 +109,10 @@ class Synthetic:
         return part
 
     def tensor(self, shape: Shape, dtype: torch.dtype, weights: bool) -> Tensor:
+        if dtype == torch.bool:
+            return self.truth(shape)
         sizes = [self.size(axis) for axis in shape]
         value = torch.randn(sizes, generator=self.generator)
-        if dtype == torch.bool:  # what nothing is true of has no softmax
-            truths = value > 0
-            truths[..., :1] = True
-            return truths.to(self.device)
         if weights and len(sizes) == 1:
             value = 0.5 + 0.1 * value
         elif weights:  # half a unit of gain: a trained block adds little to its residual

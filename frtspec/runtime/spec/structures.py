@@ -68,15 +68,14 @@ class StructureSpec:
     ``reference(*inputs, **slots, **variants, **params, record=…, <seam>_with=…)``
     is the plain-torch ground truth: slots in ``in_out`` layout, ``record(name,
     tensor)`` sees every point, and ``mlp_with=fn`` runs ``fn(*sources)`` in place
-    of the seam ``mlp``. Repeated slots and outputs are lists/tuples. ``truths``:
-    inputs that hold truth values. ``sizes``: the dims
+    of the seam ``mlp``. Repeated slots and outputs are lists/tuples. ``sizes``: the dims
     that no tensor shows and the reference takes by keyword, keyword -> dim. ``parts``: what
     stays the host's inside, callables that the reference takes by keyword, each with its
     results: the argument that one looks like, by position, or the output. ``discover``:
     what modules look like that it can sit on. ``inner``: slots that are structures.
     ``updates``: output -> the input it overwrites; ``aliases``: output -> the input whose
-    storage it is. ``wires``: ports that carry codes.
-    ``dtypes``: values whose dtype is not the host's, by the names that specs use.
+    storage it is. ``wires``: ports that carry codes. ``dtypes``: values whose dtype is not
+    the host's, by the names that specs use.
 
     ``imported``, here and on impls, schemes and bindings: why the declaration was never
     verified (``status imported``); attach refuses it. None where it was written for us.
@@ -100,7 +99,6 @@ class StructureSpec:
     reference: Callable[..., Any]
     rules: tuple[Rule, ...] = ()
     sizes: Mapping[str, str] = field(default_factory=dict)
-    truths: tuple[str, ...] = ()
     parts: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     imported: str | None = None
     discover: tuple[Pattern, ...] = ()

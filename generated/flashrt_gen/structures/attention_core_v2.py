@@ -112,5 +112,4 @@ SPEC = StructureSpec(
     reference=reference,
     rules=RULES,
     dtypes={"seen": "bool"},
-    truths=("seen",),
 )
