@@ -91,4 +91,5 @@ SPEC = StructureSpec(
     },
     updates={"after": "state"},
     aliases={"v_out": "v"},
+    dtypes={"state": "f32", "after": "f32"},
 )

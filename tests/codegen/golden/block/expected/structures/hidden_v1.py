@@ -114,4 +114,5 @@ SPEC = StructureSpec(
     latency_against=(),
     reference=reference,
     wires={"x": Wire("fp8_e4m3", "x_s"), "y": Wire("fp8_e4m3", "y_s")},
+    dtypes={"up": "f32", "down": "f32"},
 )

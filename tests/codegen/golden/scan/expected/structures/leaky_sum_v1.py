@@ -78,4 +78,5 @@ SPEC = StructureSpec(
     boundary_gate=(),
     latency_against=(),
     reference=reference,
+    dtypes={"v": "f32", "decay": "f32", "state": "f32", "y": "f32", "last": "f32"},
 )
