@@ -121,14 +121,20 @@ def _routes(item: decl.Scheme, program: decl.Program) -> Iterator[str]:
 
 
 def _seats(item: decl.Binding, program: decl.Program) -> Iterator[str]:
+    """What an imported binding leaves open stays open: nothing is ever attached by it."""
+    imported = item.status.name == "imported"
     for seat in (seat for group in item.groups for seat in group.seats):
         structure = program.structures.get(seat.structure)
         if structure is None:
             yield f"{seat.name} is of {seat.structure}"
         elif seat.seam is not None and seat.seam not in [s.name for s in structure.seams]:
             yield f"{seat.name} is of the seam {seat.seam}"
-        elif {v.name for v in structure.variants if v.default is None} - dict(seat.variants).keys():
+        elif not imported and _open_variants(structure, seat):
             yield f"{seat.name} leaves a variant open"
+
+
+def _open_variants(structure: decl.Structure, seat: decl.Seat) -> set[str]:
+    return {v.name for v in structure.variants if v.default is None} - dict(seat.variants).keys()
 
 
 def _embedded(item: decl.Pipeline, program: decl.Program) -> Iterator[str]:

@@ -85,6 +85,17 @@ def test_a_broken_promise_is_named(catalog: Program) -> None:
     assert any("packs and scales are of its target" in line for line in found)
 
 
+def test_only_an_imported_binding_may_leave_a_variant_open(catalog: Program) -> None:
+    llama = catalog.bindings["llama"]
+    first, *rest = llama.groups
+    seats = tuple(replace(seat, variants=()) for seat in first.seats)
+    vague = replace(llama, groups=(replace(first, seats=seats), *rest))
+    found = illegal(replace(catalog, bindings={"llama": vague}))
+    assert any("leaves a variant open" in line for line in found)
+    imported = replace(vague, status=replace(vague.status, name="imported", reason="not verified"))
+    assert illegal(replace(catalog, bindings={"llama": imported})) == ()
+
+
 def test_digests_are_filled_in(catalog: Program) -> None:
     for declaration in (*catalog.structures.values(), *catalog.bindings.values()):
         assert len(declaration.origin.contract_digest) == 64
