@@ -10,6 +10,7 @@ import logging
 
 from frtspec.runtime import decisions, numerics, ops, receipt
 from frtspec.runtime.attach import attach, build
+from frtspec.runtime.calibration import Calibration
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
 from frtspec.runtime.gates import GateResult
 from frtspec.runtime.host import exact_div, first, get
@@ -62,6 +63,7 @@ __all__ = [
     "Bound",
     "BoundImpl",
     "Boundary",
+    "Calibration",
     "Chain",
     "Expect",
     "Failure",

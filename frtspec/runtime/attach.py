@@ -19,6 +19,7 @@ from frtspec.runtime.judge import judge
 from frtspec.runtime.options import Options
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.precision import precision_spec
+from frtspec.runtime.ranks import Ranks
 from frtspec.runtime.records import SeatRecord
 from frtspec.runtime.session import Session, isolated
 from frtspec.runtime.spec import HostBinding
@@ -48,6 +49,8 @@ def attach(
     on_guard_fail: str = "fallback",
     rungs: Sequence[str] | None = None,
     latency: str = "auto",
+    calibration: Any = None,
+    group: Any = None,
 ) -> Plan:
     """Find the seats, calibrate, gate, and activate what holds.
 
@@ -69,10 +72,15 @@ def attach(
     rungs          only these kinds of rung: hub, local, torch, emulate (the last runs
                    only when named here)
     latency        "auto", or "skip" to activate on accuracy alone
+    calibration    a saved one (a file, a folder of them, or a Calibration), or "auto" to use
+                   the cache's and keep it there; None: measure
+    group          ``torch.distributed`` group, or "world", whose ranks attach as one: samples
+                   united, a seat bound on all or on none; None: this process alone
 
     Returns a Plan, also when nothing is bound. Raises Refusal when the host as a whole
     is not one that can be attached: wrong class or version, training mode, options that
-    make no sense, no samples, an output that can't be judged.
+    make no sense, no samples, an output that can't be judged, a calibration that is not
+    this host's.
     """
     options = Options.of(
         scheme=scheme,
@@ -87,17 +95,22 @@ def attach(
         rungs=rungs,
         latency=latency,
     )
-    session = Session.open(binding, model, forward, observations, held_out, options)
-    chosen: list[SeatRecord] = []
-    with swap.undone_on_error(model):
-        if session.open_records():
-            session.run_untouched()
-            session.calibrate(judge=True)
-            session.check_references()
-            session.bind()
-            session.judge_seats()
-            chosen = judge(session)
-        return _activate(session, chosen, "attach")
+    ranks = Ranks(group)
+    with ranks.together():
+        session = Session.open(
+            binding, model, forward, observations, held_out, options, calibration, ranks
+        )
+        chosen: list[SeatRecord] = []
+        with swap.undone_on_error(model):
+            if session.open_records():
+                session.run_untouched()
+                session.calibrate(judge=True)
+                session.check_references()
+                session.bind()
+                session.judge_seats()
+                chosen = judge(session)
+            session.agree(chosen)
+            return session.agreed(_activate(session, chosen, "attach"))
 
 
 def build(
@@ -112,6 +125,8 @@ def build(
     max_samples: int | None = None,
     on_guard_fail: str = "fallback",
     rungs: Sequence[str] | None = None,
+    calibration: Any = None,
+    group: Any = None,
 ) -> Plan:
     """Calibrate and bind without judging: every seat that binds is active.
 
@@ -127,12 +142,17 @@ def build(
         rungs=rungs,
         latency="skip",
     )
-    session = Session.open(binding, model, forward, observations, None, options)
-    with swap.undone_on_error(model):
-        if session.open_records():
-            session.calibrate(judge=False)
-            session.bind()
-        return _activate(session, session.open_records(), "build")
+    ranks = Ranks(group)
+    with ranks.together():
+        session = Session.open(
+            binding, model, forward, observations, None, options, calibration, ranks
+        )
+        with swap.undone_on_error(model):
+            if session.open_records():
+                session.calibrate(judge=False)
+                session.bind()
+            session.agree(session.open_records())
+            return session.agreed(_activate(session, session.open_records(), "build"))
 
 
 def _activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan:

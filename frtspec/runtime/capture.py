@@ -16,7 +16,7 @@ from frtspec.runtime.guard import Band
 from frtspec.runtime.host import submodule
 from frtspec.runtime.places import laid_out, owner, place_text
 from frtspec.runtime.recorders import Recorder, input_count, named_inputs
-from frtspec.runtime.spec import Place, Seat
+from frtspec.runtime.spec import Place, Seat, Weight
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,30 @@ class Capture:
     samples: int = 4
     calls: int = 1
     max_rows: int = 512
+
+
+BYTES = 1 << 31
+ROWS = (16, 512)
+"""Calls kept for the per-seat gates: at most this much memory for all seats together,
+within these rows a sample."""
+
+
+def budget(
+    seats: Sequence[Seat], parameters: Mapping[str, tuple[int, torch.dtype]], samples: int
+) -> Capture:
+    """One call of so many samples, with as many rows as the memory for captures allows."""
+    row = sum(_row_bytes(seat, parameters) for seat in seats) or 1
+    least, most = ROWS
+    rows = max(least, min(most, BYTES // (row * samples)))
+    return Capture(samples=samples, calls=1, max_rows=rows)
+
+
+def _row_bytes(seat: Seat, parameters: Mapping[str, tuple[int, torch.dtype]]) -> int:
+    """Bytes of one captured row: in and out, of the seat and of its boundary."""
+    weights = [w for v in seat.slots.values() for w in ((v,) if isinstance(v, Weight) else v)]
+    known = [parameters[w.path] for w in weights if w.path in parameters]
+    width = max(seat.dims.values(), default=0)
+    return 4 * width * max((dtype.itemsize for _, dtype in known), default=4)
 
 
 @dataclass(frozen=True)

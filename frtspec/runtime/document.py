@@ -74,6 +74,9 @@ def _plan(plan: Plan) -> Json:
             "judged": calibration.judged,
             "held_out": calibration.held_out,
             "diagnostics": list(calibration.diagnostics),
+            "origin": calibration.origin,
+            "digest": calibration.digest,
+            "runs": calibration.runs,
         },
         "seats": [_seat(plan, record) for record in plan.seats],
     }

@@ -235,11 +235,12 @@ def observe(
         problem = recorder.problem(seen.samples)
         if problem is not None:
             seen.refusals.setdefault(recorder.seat.name, problem)
-    _judge_statistics(seen)
+    judge_statistics(seen)
     return seen
 
 
-def _judge_statistics(seen: Observation) -> None:
+def judge_statistics(seen: Observation) -> None:
+    """Refuses the seats whose statistics nothing can be made of, and notes what is worth telling."""
     for name, point in seen._points:
         if name in seen.refusals:
             continue

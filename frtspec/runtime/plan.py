@@ -14,7 +14,7 @@ from frtspec.runtime import explain as explaining
 from frtspec.runtime import receipt as receipts
 from frtspec.runtime.coverage import Coverage
 from frtspec.runtime.options import Options
-from frtspec.runtime.records import STATES, Calibration, Noise, SeatRecord, UnitRecord
+from frtspec.runtime.records import STATES, CalibrationRecord, Noise, SeatRecord, UnitRecord
 from frtspec.runtime.spec import HostBinding, SchemeSpec
 from frtspec.runtime.watch import Drift, Watch
 
@@ -46,7 +46,7 @@ class Plan:
     unions: tuple[UnitRecord, ...]
     noise: Noise | None
     output_kind: str | None
-    calibration: Calibration | None
+    calibration: CalibrationRecord | None
     coverage: Coverage
     precision_spec: dict[str, Any]
     attachment: Attachment | None

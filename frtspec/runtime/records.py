@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frtspec.runtime.deciding import Decision
@@ -16,6 +18,7 @@ from frtspec.runtime.qualification import Ruling
 from frtspec.runtime.spec import ImplSpec, RungSpec, Seat
 
 if TYPE_CHECKING:
+    from frtspec.runtime.calibration import Calibration, Draft
     from frtspec.runtime.ladder import BoundSeat
 
 STATES = ("bound", "kept", "refused", "failed")
@@ -138,11 +141,15 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CalibrationRecord:
     """How the static scales were measured and what the gates were judged on.
 
     judged    samples that the gates ran on; ``held_out`` tells whether they are apart
               from those that the scales were fitted to
+    origin    measured, file, cache or given (as an object)
+    digest    of the saved calibration, where one was used or kept
+    runs      how many runs or ranks it was merged of
+    draft     what was measured, for ``save``
     """
 
     samples: int
@@ -150,6 +157,28 @@ class Calibration:
     judged: int
     held_out: bool
     diagnostics: tuple[str, ...] = ()
+    origin: str = "measured"
+    digest: str | None = None
+    runs: int = 1
+    draft: Draft | Calibration | None = field(default=None, repr=False)
+
+    def seal(self) -> Calibration:
+        """The calibration with its key. Raises Refusal ``calibration.weights_changed`` where
+        weights are not those that were calibrated any more."""
+        from frtspec.runtime.calibration import Draft
+
+        if self.draft is None:
+            raise Refusal(
+                "calibration.nothing",
+                "nothing was calibrated: no seat asked for it",
+                fix="attach with a scheme that has a form for some seat",
+            )
+        return self.draft.seal() if isinstance(self.draft, Draft) else self.draft
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the calibration to a file, or into a folder; returns the file. Errors are
+        those of ``seal`` and ``Calibration.save``."""
+        return self.seal().save(path)
 
     @property
     def method(self) -> str:

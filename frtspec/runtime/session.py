@@ -8,9 +8,10 @@ raised is kept whole as the seat's failure, and the other seats go on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -31,28 +32,30 @@ from frtspec.runtime import (
     schemes,
 )
 from frtspec.runtime import host as hosts
+from frtspec.runtime.calibration_source import Source
+from frtspec.runtime.calibration_state import draft
+from frtspec.runtime.capture import budget
 from frtspec.runtime.coverage import inventory
 from frtspec.runtime.decisions import Evidence
 from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.guard import bands_of
+from frtspec.runtime.guard import Band, bands_of
 from frtspec.runtime.options import Options, one_of
 from frtspec.runtime.outputs import Untouched, noise_of
 from frtspec.runtime.qualification import Found
-from frtspec.runtime.records import Calibration, Noise, SeatRecord, UnitRecord, failure_of
+from frtspec.runtime.ranks import Ranks
+from frtspec.runtime.records import CalibrationRecord, Noise, SeatRecord, UnitRecord, failure_of
 from frtspec.runtime.reference import SeatReference
 from frtspec.runtime.samples import Thunk
-from frtspec.runtime.spec import HostBinding, Route, Seat, Weight
+from frtspec.runtime.spec import HostBinding, Route, Seat
+
+if TYPE_CHECKING:
+    from frtspec.runtime.plan import Plan
 
 log = logging.getLogger("frtspec.runtime")
 
 JUDGED_SAMPLES = 8
 """Without held-out samples the gates run on this many of the calibration's own."""
-
-CAPTURE_BYTES = 1 << 31
-CAPTURE_ROWS = (16, 512)
-"""Calls kept for the per-seat gates: at most this much memory for all seats together,
-within these rows a sample."""
 
 
 class Session:
@@ -73,7 +76,7 @@ class Session:
         self.parameters = inventory(model)
         self.untouched = Untouched()
         self.noise: Noise | None = None
-        self.calibration: Calibration | None = None
+        self.calibration: CalibrationRecord | None = None
         self.calibrated: observe.Observation | None = None
         self.judged: observe.Observation | None = None
         self.units: list[UnitRecord] = []
@@ -81,6 +84,7 @@ class Session:
         self.records = [SeatRecord(seat) for seat in binding.seats(model)]
         self.references: dict[str, SeatReference] = {}
         self.links: tuple[links.Proof, ...] = ()
+        self.source, self.ranks = Source(), Ranks()
 
     @staticmethod
     def open(
@@ -90,6 +94,8 @@ class Session:
         observations: Any,
         held_out: Any,
         options: Options,
+        calibration: Any = None,
+        ranks: Ranks | None = None,
     ) -> Session:
         """Checks everything that concerns the whole host; raises Refusal before touching it."""
         binding = hosts.check_host(binding, model)
@@ -102,7 +108,15 @@ class Session:
             max_samples=options.max_samples,
         )
         session = Session(binding, model, stream, apart, options)
+        session.ranks = ranks or session.ranks
         session._select()
+        places = [record.seat for record in session.records]
+        session.source = Source.open(
+            calibration, model, binding, session.scheme, places, session.ranks
+        )
+        if session.source.key is not None:
+            session.ranks.agree(session.source.key, options)
+        session.source.settle(session.ranks)
         return session
 
     # ------------------------------------------------------------ seats
@@ -195,17 +209,24 @@ class Session:
         capture = self._capture(seats) if judge else None
         apart = self.held_out if judge else None
         every = [record.seat for record in self.records]
-        joined = self.binding.links(self.model)
-        with links.watching(self.model, every, joined) as shown:
-            self.calibrated = observe.observe(
-                self.model,
-                seats,
-                requests,
-                self._stream(record=judge and apart is None),
-                bands=bands,
-                percentile=self.options.percentile,
-                capture=None if apart else capture,
-            )
+        with links.watching(self.model, every, self.binding.links(self.model)) as shown:
+            seen = self._saved(seats, requests, bands)
+            if seen is not None:
+                self.calibrated = seen
+                apart = apart or (list(islice(self.stream, JUDGED_SAMPLES)) if judge else None)
+            else:
+                seen = observe.observe(
+                    self.model,
+                    seats,
+                    requests,
+                    self._stream(record=judge and apart is None),
+                    bands=bands,
+                    percentile=self.options.percentile,
+                    capture=None if apart else capture,
+                )
+                measured = draft(seen, self.model, self.binding, self.scheme, every)
+                percentile = self.options.percentile
+                self.calibrated = self.source.united(seen, measured, self.ranks, percentile)
             self.links = shown()
         self._settle(self.calibrated, records, "calibration")
         self._decide(self.calibrated)
@@ -218,7 +239,7 @@ class Session:
                     exact=None if self.noise is None else self.noise.bit_equal,
                 )
                 self._rule(record, found)
-        self.judged = self.calibrated
+        self.judged = seen
         left = [record for record in records if record.open]
         if apart and left:
             thunks = [self.untouched.recording(thunk) for thunk in apart]
@@ -235,17 +256,38 @@ class Session:
         for record in self.open_records() if judge else ():
             with isolated([record], "looking at row counts"):
                 eligible.check_rows(record.seat, bands[record.name], self.judged)
-        judged = len(self.untouched.thunks)
-        self.calibration = Calibration(
+        self.calibration = self._told(judge=judge)
+
+    def _told(self, *, judge: bool) -> CalibrationRecord:
+        assert self.calibrated is not None
+        return CalibrationRecord(
             self.calibrated.samples,
             self.options.percentile,
-            judged,
-            held_out=bool(apart),
+            len(self.untouched.thunks),
+            held_out=judge and bool(self.held_out),
             diagnostics=(
                 *(f"{n.seat} {n.point}: {n.text}" for n in self.calibrated.notes),
                 *(proof.text for proof in self.links),
+                *self.source.notes,
             ),
+            origin=self.source.origin,
+            digest=self.source.digest,
+            runs=self.source.runs,
+            draft=self.source.saved or self.source.draft,
         )
+
+    def _saved(
+        self,
+        seats: Sequence[Seat],
+        requests: Mapping[str, observe.Requests],
+        bands: Mapping[str, Sequence[Band]],
+    ) -> observe.Observation | None:
+        """The saved statistics, where there are some to use. One sample runs all the same: how
+        the host calls its seats is a fact of this process."""
+        if self.source.saved is None:
+            return None
+        look = observe.observe(self.model, seats, requests, [self.stream.first], bands=bands)
+        return self.source.used(look, self.options.percentile)
 
     def _stream(self, *, record: bool) -> Iterator[Thunk]:
         for place, thunk in enumerate(self.stream):
@@ -253,18 +295,7 @@ class Session:
 
     def _capture(self, seats: Sequence[Seat]) -> observe.Capture:
         judged = len(self.held_out) if self.held_out else JUDGED_SAMPLES
-        held = min(judged, JUDGED_SAMPLES)
-        row = sum(self._row_bytes(seat) for seat in seats) or 1
-        least, most = CAPTURE_ROWS
-        rows = max(least, min(most, CAPTURE_BYTES // (row * held)))
-        return observe.Capture(samples=held, calls=1, max_rows=rows)
-
-    def _row_bytes(self, seat: Seat) -> int:
-        """Bytes of one captured row: in and out, of the seat and of its boundary."""
-        weights = [w for v in seat.slots.values() for w in ((v,) if isinstance(v, Weight) else v)]
-        known = [self.parameters[w.path] for w in weights if w.path in self.parameters]
-        width = max(seat.dims.values(), default=0)
-        return 4 * width * max((dtype.itemsize for _, dtype in known), default=4)
+        return budget(seats, self.parameters, min(judged, JUDGED_SAMPLES))
 
     def _settle(self, seen: observe.Observation, records: Sequence[SeatRecord], where: str) -> None:
         for record in records:
@@ -320,6 +351,16 @@ class Session:
                 ):
                     record.gates.append(result)
                 gates.require(record.seat, record.gates, form=record.form)
+
+    def agree(self, chosen: Sequence[SeatRecord]) -> None:
+        """Leaves of ``chosen`` only what every rank would activate."""
+        if self.ranks.several:
+            self.ranks.same_outcome(self.records, chosen)
+
+    def agreed(self, plan: Plan) -> Plan:
+        """The plan, once every rank has activated the same seats."""
+        self.ranks.same_seats(plan.bound)
+        return plan
 
 
 @contextmanager

@@ -7,6 +7,7 @@ nothing in ``see`` waits for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import torch
@@ -42,6 +43,12 @@ class Collector(Protocol):
 
     def value(self, percentile: float) -> Tensor:
         """The statistic over every sample added: float64, on the CPU."""
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the samples added left, on the CPU: what ``absorb`` takes."""
+
+    def absorb(self, state: Mapping[str, Tensor]) -> None:
+        """Adds the samples of another collector of the same statistic."""
 
 
 class Amax:
@@ -85,6 +92,19 @@ class Amax:
         largest = torch.tensor(self.largest, dtype=torch.float64).reshape(-1, 1)
         return percentile_of(largest, percentile)
 
+    def state(self) -> dict[str, Tensor]:
+        largest = torch.tensor(self.largest, dtype=torch.float64)
+        return (
+            {"largest": largest}
+            if self.per == "tensor"
+            else {"largest": largest, **self.kept.state()}
+        )
+
+    def absorb(self, state: Mapping[str, Tensor]) -> None:
+        self.largest += state["largest"].tolist()
+        if self.per != "tensor":
+            self.kept.absorb(state)
+
 
 def _blocks(channels: Tensor, size: int) -> Tensor:
     short = -channels.numel() % size
@@ -104,8 +124,19 @@ class Top:
         self._rows: list[Tensor] = []
 
     def add(self, row: Tensor) -> None:
-        self.count += 1
-        self._rows.append(row)
+        self._take([row], 1)
+
+    def state(self) -> dict[str, Tensor]:
+        """The rows kept, and of how many samples they are the top."""
+        return {"top": torch.stack(self._rows), "count": torch.tensor([self.count])}
+
+    def absorb(self, state: Mapping[str, Tensor]) -> None:
+        """Adds the samples of another ``Top`` over as many positions."""
+        self._take(list(state["top"]), int(state["count"]))
+
+    def _take(self, rows: list[Tensor], count: int) -> None:
+        self.count += count
+        self._rows += rows
         most = self._most()
         if len(self._rows) > 2 * most:
             self._rows = list(torch.stack(self._rows).topk(most, dim=0).values)
@@ -168,6 +199,13 @@ class SecondMoment:
         assert self._total is not None
         return self._total[:-1] / self._total[-1]
 
+    def state(self) -> dict[str, Tensor]:
+        assert self._total is not None
+        return {"total": self._total.clone()}
+
+    def absorb(self, state: Mapping[str, Tensor]) -> None:
+        self.add(state["total"])
+
 
 class Histogram:
     """How many magnitudes fall into each of ``bins`` equal bins of [0, 2**e).
@@ -210,7 +248,19 @@ class Histogram:
 
     def add(self, row: Tensor) -> None:
         self.largest.append(float(row[-1]))
-        counts, exponent = row[:-2].double(), row[-2].int()
+        self._take(row[:-2].double(), row[-2].int())
+
+    def state(self) -> dict[str, Tensor]:
+        assert self._exponent is not None
+        largest = torch.tensor(self.largest, dtype=torch.float64)
+        exponent = self._exponent.reshape(1)
+        return {"counts": self._counts.clone(), "exponent": exponent, "largest": largest}
+
+    def absorb(self, state: Mapping[str, Tensor]) -> None:
+        self.largest += state["largest"].tolist()
+        self._take(state["counts"], state["exponent"].reshape(()))
+
+    def _take(self, counts: Tensor, exponent: Tensor) -> None:
         if self._exponent is not None:
             counts, exponent = _joined((self._counts, self._exponent), (counts, exponent))
         self._counts, self._exponent = counts, exponent
