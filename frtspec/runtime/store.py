@@ -95,7 +95,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def sweep(path: Path) -> None:
     """Removes what killed writers left beside the file. For a caller that holds its lock."""
-    for left in path.parent.glob(f".{path.name}.*.new"):
+    target = path.resolve()
+    for left in target.parent.glob(f".{target.name}.*.new"):
         with contextlib.suppress(FileNotFoundError):
             left.unlink()
 
