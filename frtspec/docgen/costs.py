@@ -19,12 +19,18 @@ DEVICE = DEVICES["h200"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """Dims of one model. ``rows``: the dim that stands for the length of the work."""
+    """Dims of one model. ``rows``: the dim that stands for the length of the work.
+    ``version``: of the structure; None for every one."""
 
     structure: str
     model: str
     dims: Mapping[str, int]
     rows: str = "M"
+    version: int | None = None
+
+    def of(self, structure: Structure) -> bool:
+        """Whether these are sizes of this structure."""
+        return self.structure == structure.name and self.version in (None, structure.version)
 
 
 def read_sizes(path: Path) -> tuple[Sizes, ...]:
@@ -46,6 +52,7 @@ def read_sizes(path: Path) -> tuple[Sizes, ...]:
                 str(row["model"]),
                 {str(dim): int(size) for dim, size in row["dims"].items()},
                 str(row.get("rows", "M")),
+                None if "version" not in row else int(row["version"]),
             )
             for row in rows
         )
@@ -81,7 +88,7 @@ def cost_section(structure: Structure, sizes: Sequence[Sizes]) -> list[str]:
     ]
     seam = structure.seams[0] if structure.seams else None
     for given in sizes:
-        if given.structure == structure.name:
+        if given.of(structure):
             made += _at(structure, costs[seam], seam, given, DEVICE)
     return made
 

@@ -30,7 +30,7 @@ def seats(family: Diffusion, model: nn.Module) -> dict[str, Seat]:
 
 
 @pytest.mark.parametrize("family", DIFFUSION, ids=lambda family: family.name)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda value: getattr(value, "name", str(value)))
 def test_everything_a_binding_says_is_so(family: Diffusion, dtype: torch.dtype) -> None:
     """Paths, slots, layouts, dims, points and facts; every seat runs; references agree."""
     model = family.model(dtype)
@@ -150,7 +150,7 @@ def test_one_timestep_a_batch_is_no_table() -> None:
         (WAN, "qk[0]", {"variants": {"norm_weight_mode": "offset"}}, "gate.reference"),
         (WAN, "cross_q[0]", {"dims": {"K": 25}}, "host.shape"),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_a_wrong_word_is_found(family: Diffusion, name: str, change: Any, code: str) -> None:
     model = family.model()
@@ -170,7 +170,7 @@ def test_a_wrong_word_is_found(family: Diffusion, name: str, change: Any, code: 
         ({"via": "cache"}, "takes none of cache"),
         ({"args": {"q": "q"}}, "and not q"),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_a_function_that_is_not_looked_up_so(routed: Any, says: str) -> None:
     model = WAN.model()
