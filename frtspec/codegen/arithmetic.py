@@ -129,7 +129,9 @@ class Emulation:
             return []
         out: list[Line] = []
         for k, name in enumerate(self.cut.targets):
-            if name in self.cut.repeated or self.rounds_in_place(name) or not self.written(name):
+            if name in self.cut.repeated or name not in self.defined:
+                continue
+            if self.rounds_in_place(name) or not self.written(name):
                 continue
             result = free(f"{name}_out", self.used)
             value = cast(self.impl.numerics.out, Ref(name, "value", None, stmt.span))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
 from frtspec.codegen.homes import Homes
 from frtspec.codegen.names import free, structure_module
-from frtspec.codegen.pysrc import WIDTH, Py, call, imports, pyrepr, told_lines, wrapped
+from frtspec.codegen.pysrc import WIDTH, Py, call, docstring, imports, pyrepr, told_lines, wrapped
 from frtspec.codegen.seatsrc import LOCALS, SeatSource, SeatView, target
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.ir.decl import Binding, HostRef, Seat, Structure, WeightView
@@ -17,7 +18,8 @@ from frtspec.ir.decl import Binding, HostRef, Seat, Structure, WeightView
 
 @dataclass(frozen=True)
 class BindingView:
-    """``dims`` are the lines of ``dims()``, ``loops`` and ``links`` those that fill ``found``."""
+    """``dims`` are the lines of ``dims()``, ``loops`` and ``links`` those that fill ``found``,
+    ``seats_model`` and ``links_model`` the type of the model that those take."""
 
     name: str
     path: str
@@ -32,7 +34,9 @@ class BindingView:
     hosts: tuple[str, ...]
     dims: tuple[str, ...]
     seats: tuple[SeatView, ...]
+    seats_model: str
     loops: tuple[str, ...]
+    links_model: str
     links: tuple[str, ...]
     imported: str | None
 
@@ -81,7 +85,9 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         hosts=tuple(_host(host) for host in binding.hosts),
         dims=tuple(_dims(binding)),
         seats=tuple(seats),
+        seats_model=_model(loops),
         loops=tuple(_filled("rt.Seat", loops)),
+        links_model=_model(links),
         links=tuple(_filled("rt.Chain | rt.SeatGroup", links) if links else ()),
         imported=_imported(binding),
     )
@@ -99,7 +105,7 @@ def _title(binding: Binding) -> str:
         return f"Seats of {'; '.join(rows)}."
     modules = [host.module for host in binding.hosts if host.module]
     if modules:
-        return f"What {', '.join(modules)} is made of."
+        return "\n".join(docstring(f"What {', '.join(modules)} is made of."))
     return f"Seats of some model of {', '.join(host.package for host in binding.hosts)}."
 
 
@@ -135,6 +141,12 @@ def _imports(structures: Sequence[Structure], homes: Homes) -> tuple[str, ...]:
         grouped.setdefault(package, []).append(structure_module(structure))
     lines = [f"from {package} import {', '.join(names)}" for package, names in grouped.items()]
     return imports(["from frtspec import runtime as rt", *lines])
+
+
+def _model(lines: Sequence[str]) -> str:
+    """The type of ``model`` for lines that may look deep into it, where torch knows no types."""
+    deep = any(re.search(r"\bmodel\.", line) for line in lines)
+    return "Any" if deep else "torch.nn.Module"
 
 
 def _filled(kind: str, loops: Sequence[str]) -> list[str]:
@@ -187,7 +199,8 @@ def _summary(binding: Binding) -> list[str]:
             lines.append(f"{head}   {place}")
     for use in binding.pipelines:
         stages = ", ".join(stage.name for stage in use.stages)
-        lines.append(f"{use.pipeline[0]} v{use.pipeline[1]}: {stages} (its own module)")
+        what = f"{use.pipeline[0]} v{use.pipeline[1]}: {stages} (its own module)"
+        lines += wrapped(what, hang="    ", width=WIDTH - 4)
     return lines
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from frtspec.codegen.operands import root_of
 from frtspec.codegen.specialise import Specialised
+from frtspec.diag.source import Span
 from frtspec.ir.decl import Impl, Seam, Structure
 from frtspec.ir.expr import Each, Let, Ref, Scan, Stmt
 from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import reads, statements
+from frtspec.sema.liveness import unread
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ def cut_of(structure: Structure, impl: Impl, types: Mapping[str, ValueType]) -> 
     numbers = {n for n, t in types.items() if isinstance(t, Tensor) and t.dtype.startswith("int")}
     served = Specialised.of(structure, dict(impl.only))
     seam: Seam | None = structure.seam(impl.seam) if impl.seam else None
-    body = tuple(_kept(served.statements(seam.body if seam else structure.reference)))
+    results = seam.targets if seam else tuple(p.name for p in structure.outputs)
+    body = _read(_kept(served.statements(seam.body if seam else structure.reference)), results)
     if seam:
         whole = frozenset(numbers & {*seam.sources})
         return Cut(body, seam.sources, seam.targets, frozenset(), served, whole)
@@ -52,6 +55,23 @@ def _kept(body: Iterable[Stmt]) -> Iterator[Stmt]:
                 yield stmt
         else:
             yield replace(stmt, body=tuple(_kept(stmt.body)))
+
+
+def _read(body: Iterable[Stmt], results: Iterable[str]) -> tuple[Stmt, ...]:
+    """The statements without values that only variants read which the impl does not serve."""
+    out = tuple(body)
+    while dead := unread(out, frozenset(results)):
+        gone = {(let.name, let.span) for let in dead}
+        out = tuple(_without(out, gone))
+    return out
+
+
+def _without(body: Iterable[Stmt], gone: Collection[tuple[str, Span]]) -> Iterator[Stmt]:
+    for stmt in body:
+        if not isinstance(stmt, Let):
+            yield replace(stmt, body=tuple(_without(stmt.body, gone)))
+        elif (stmt.name, stmt.span) not in gone:
+            yield stmt
 
 
 def _cast_only(let: Let) -> bool:

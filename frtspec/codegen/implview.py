@@ -19,6 +19,7 @@ from frtspec.codegen.pysrc import (
     Py,
     binary,
     call,
+    docstring,
     number,
     pyrepr,
     told_lines,
@@ -359,7 +360,7 @@ class _Builder:
         if factors:
             said.append(f"{', '.join(factors)}: the largest magnitude of each channel, float32")
         text = "Pack once."
-        return [f"{text} {', '.join(said).capitalize()}." if said else text]
+        return docstring(f"{text} {', '.join(said).capitalize()}." if said else text, depth=2)
 
     def imports(self, methods: Sequence[Function], code: Sequence[str]) -> list[str]:
         text = "\n".join(

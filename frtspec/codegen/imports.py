@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from frtspec.codegen.pysrc import imports
 
-def import_lines(code: str, dims: Iterable[str], runtime: Iterable[str]) -> list[str]:
+
+def import_lines(
+    code: str, dims: Iterable[str], runtime: Iterable[str], generated: Iterable[str] = ()
+) -> list[str]:
     """Imports in isort's order: the standard library and torch as ``code`` uses them, then
-    the names wanted of ``frtspec.dims`` (may be none) and of ``frtspec.runtime``."""
+    the names wanted of ``frtspec.dims`` (may be none) and of ``frtspec.runtime``, among the
+    lines for ``generated`` modules."""
     lines: list[str] = []
     if re.search(r"\bSequence\b", code):
         lines += ["from collections.abc import Sequence", ""]
@@ -18,9 +23,10 @@ def import_lines(code: str, dims: Iterable[str], runtime: Iterable[str]) -> list
     if re.search(r"\bnnf\.", code):
         lines.append("from torch.nn import functional as nnf")
     lines.append("")
+    ours = [*generated, f"from frtspec.runtime import {', '.join(_sorted(runtime))}"]
     if wanted := _sorted(dims):
-        lines.append(f"from frtspec.dims import {', '.join(wanted)}")
-    return [*lines, f"from frtspec.runtime import {', '.join(_sorted(runtime))}"]
+        ours.append(f"from frtspec.dims import {', '.join(wanted)}")
+    return [*lines, *imports(ours)]
 
 
 def _sorted(names: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from frtspec.codegen.pysrc import call, pyrepr, told_lines, wrapped
+from frtspec.codegen.pysrc import call, docstring, pyrepr, told_lines, wrapped
 from frtspec.ir import pipewords
 from frtspec.ir.decl import Pipeline, PipelineGate, Stage, StageLoop
 
@@ -47,7 +47,9 @@ def pipeline_view(pipeline: Pipeline) -> PipelineView:
         name=pipeline.name,
         version=pipeline.version,
         path=pipeline.origin.path,
-        title=f"{pipeline.name}, version {pipeline.version}: {_family(pipeline)}.",
+        title="\n".join(
+            docstring(f"{pipeline.name}, version {pipeline.version}: {_family(pipeline)}.")
+        ),
         doc=tuple(told_lines(pipeline.doc, pipeline.evidence)),
         summary=tuple(_summary(pipeline)),
         source_digest=pipeline.origin.source_digest,
@@ -173,7 +175,7 @@ def _summary(pipeline: Pipeline) -> list[str]:
     lines = ["Stages, in the order of runs:", "", *_table(rows)]
     for stage in pipeline.stages:
         if stage.doc:
-            lines += ["", f"{stage.name}: {' '.join(stage.doc.split())}"]
+            lines += ["", *wrapped(f"{stage.name}: {' '.join(stage.doc.split())}")]
     for loop in pipeline.loops:
         count = "as many steps as the host says" if loop.steps is None else f"{loop.steps} steps"
         ends = f", until {loop.until}" if loop.until else ""
@@ -183,7 +185,7 @@ def _summary(pipeline: Pipeline) -> list[str]:
         for rule in pipeline.conform:
             about = f" ({', '.join(rule.subjects)})" if rule.subjects else ""
             held = f"{rule.check}{about}: {pipewords.CHECKS[rule.check].doc}"
-            lines += wrapped(f"{rule.name}: {held}", "    ", "        ")
+            lines += wrapped(f"{rule.name}: {held}", "    ", " " * 8)
     return lines
 
 
@@ -198,8 +200,8 @@ def _touches(stage: Stage) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
-    return [
-        "    "
-        + "   ".join([*(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    ]
+    lines: list[str] = []
+    for row in rows:
+        head = "".join(f"{cell:<{w}}   " for cell, w in zip(row, widths, strict=False))
+        lines += wrapped(row[-1], f"    {head}", " " * (len(head) + 4)) or [f"    {head.rstrip()}"]
+    return lines

@@ -160,15 +160,15 @@ def quoted(text: str) -> str:
     return '"' + "".join(_escaped(ch, '"') for ch in text) + '"'
 
 
-def text_literal(text: str) -> str:
-    """A sentence as a literal; one too long for a line comes in pieces, in parentheses.
+def text_literal(text: str, room: int = 90) -> str:
+    """A sentence as a literal; one longer than ``room`` comes in pieces, in parentheses.
 
     Pieces are made only where two of them cannot share a line, which linters refuse.
     """
     pieces = textwrap.wrap(
-        text, 80, drop_whitespace=False, break_long_words=False, break_on_hyphens=False
+        text, min(room, 80), drop_whitespace=False, break_long_words=False, break_on_hyphens=False
     )
-    if len(text) <= 90 or "".join(pieces) != text:
+    if len(text) <= room or "".join(pieces) != text:
         return quoted(text)
     return "(" + " ".join(quoted(piece) for piece in pieces) + ")"
 
@@ -208,11 +208,13 @@ def fstring(parts: Sequence[tuple[bool, str]]) -> Py:
 
 
 def doc_lines(text: str) -> list[str]:
-    """Lines of a docstring's text, safe between triple double quotes."""
-    return [
-        "".join(ch if ch.isprintable() and ch not in '\\"' else _in_doc(ch) for ch in line).rstrip()
-        for line in text.expandtabs(4).splitlines()
-    ]
+    """Lines of a docstring's text, safe between triple double quotes; none is too long."""
+    out: list[str] = []
+    for line in text.expandtabs(4).splitlines():
+        safe = "".join(ch if ch.isprintable() and ch not in '\\"' else _in_doc(ch) for ch in line)
+        indent = safe[: len(safe) - len(safe.lstrip())]
+        out += [safe.rstrip()] if len(safe) <= WIDTH else wrapped(safe.strip(), indent, indent)
+    return out
 
 
 def told_lines(doc: str, evidence: Sequence[str]) -> list[str]:
@@ -234,6 +236,18 @@ def comment_text(text: str) -> str:
     return "".join(ch if ch.isprintable() else _escaped(ch, '"') for ch in text)
 
 
+def docstring(text: str, depth: int = 0) -> list[str]:
+    """One paragraph as the lines of a docstring ``depth`` levels in, with room for its quotes.
+
+    A name and its shape in brackets stay on one line.
+    """
+    whole = re.sub(
+        r"\S+ \[[^\]]*\]", lambda shape: shape[0].replace(" ", "\N{NO-BREAK SPACE}"), text
+    )
+    lines = wrapped(whole, width=WIDTH - 4 * depth - len('""""""'))
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
 def wrapped(text: str, indent: str = "", hang: str = "", width: int = WIDTH) -> list[str]:
     """``text`` broken at spaces to ``width``, first line after ``indent``, others after ``hang``."""
     return textwrap.wrap(
@@ -244,6 +258,12 @@ def wrapped(text: str, indent: str = "", hang: str = "", width: int = WIDTH) -> 
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def natural(name: str) -> list[tuple[bool, int, str]]:
+    """Sorts as import sorters do: numbers inside names by size, ``w4a4`` before ``w4a16``."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def imports(lines: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.innersrc import InnerCalls
 from frtspec.codegen.names import DTYPES, RESERVED, free
-from frtspec.codegen.pysrc import WIDTH, call, pyrepr, wrapped
+from frtspec.codegen.pysrc import WIDTH, call, docstring, pyrepr, wrapped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
@@ -121,7 +121,7 @@ class References:
             name=self.functions[seam.name],
             parameters=tuple(self._seam_parameters(seam, slots, inner)),
             returns=_returns(["Tensor"] * len(targets)),
-            doc=(f"The seam `{seam.name}`: {shapes} -> {results}.",),
+            doc=tuple(docstring(f"The seam `{seam.name}`: {shapes} -> {results}.", depth=1)),
             body=tuple(sizes.lines() + lines),
         )
 

@@ -13,7 +13,7 @@ from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.formats import CASTS, QUANTISED, format_of, quantize_call
 from frtspec.codegen.lowered import Lowered, product_text
 from frtspec.codegen.names import RESERVED, free
-from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, pyrepr
+from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, docstring, pyrepr
 from frtspec.codegen.refsrc import Function, returned, shaped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
@@ -166,11 +166,12 @@ class RungMethods:
         kinds = ["Tensor | None" if name in maybe else "Tensor" for name in self.cut.targets]
         many = "tuple[Tensor, ...]" if repeated else f"tuple[{', '.join(kinds)}]"
         returns = kinds[0] if len(kinds) == 1 and not repeated else many
+        shapes = f"{self.shapes(self.cut.sources)} -> {self.shapes(self.cut.targets)}"
         return Function(
             name=name,
             parameters=("self", *(self._parameter(source) for source in self.cut.sources)),
             returns=returns,
-            doc=(f"{doc}: {self.shapes(self.cut.sources)} -> {self.shapes(self.cut.targets)}.",),
+            doc=tuple(docstring(f"{doc}: {shapes}.", depth=2)),
             body=tuple(body),
         )
 

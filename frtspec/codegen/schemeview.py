@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from frtspec.codegen.names import free
-from frtspec.codegen.pysrc import Py, call, pyrepr, text_literal, told_lines, tuple_of
+from frtspec.codegen.pysrc import Py, call, natural, pyrepr, text_literal, told_lines, tuple_of
 from frtspec.codegen.pysrc import imports as import_lines
 from frtspec.ir.decl import Amount, AutoTable, Condition, Impl, Route, Scheme, Stat, Together
 
@@ -156,7 +156,10 @@ def schemes_view(
     for name, module in modules.items():
         shown = module if aliases[name] == module else f"{module} as {aliases[name]}"
         grouped.setdefault(f"{homes[name]}.schemes", []).append(shown)
-    lines += [f"from {home} import {', '.join(sorted(names))}" for home, names in grouped.items()]
+    lines += [
+        f"from {home} import {', '.join(sorted(names, key=natural))}"
+        for home, names in grouped.items()
+    ]
     rows = () if auto is None else auto.rows
     return SchemesView(
         imports=import_lines(lines),

@@ -351,7 +351,7 @@ def _around(seat: Seat, scope: Scope) -> tuple[str, list[str]]:
 
 def _boundary(seat: Seat, boundary: BoundaryRef, base: str, scope: Scope) -> Py:
     if boundary.none_reason is not None:
-        return call("rt.Boundary", none=text_literal(boundary.none_reason))
+        return call("rt.Boundary", none=text_literal(boundary.none_reason, room=78))
     named: dict[str, Py | str] = {"path": base}
     for field, ports in (("inputs", boundary.inputs), ("outputs", boundary.outputs)):
         if ports:

@@ -67,9 +67,14 @@ def structure_view(structure: Structure, homes: Homes | None = None) -> Structur
         path=structure.origin.path,
         doc=tuple(told_lines(structure.doc, structure.evidence)),
         summary=tuple(_summary(structure, references)),
-        imports=(
-            *_imports(functions, [*seams, *fields, *patterns, *rules], names, checks),
-            *_inner_imports(modules.values()),
+        imports=tuple(
+            _imports(
+                functions,
+                [*seams, *fields, *patterns, *rules],
+                names,
+                checks,
+                _inner_imports(modules.values()),
+            )
         ),
         checks=checks,
         source_digest=structure.origin.source_digest,
@@ -186,7 +191,11 @@ def _conventions(structure: Structure) -> str:
 
 
 def _imports(
-    functions: Sequence[Function], facts: Sequence[str], names: DimNames, checks: Sequence[str]
+    functions: Sequence[Function],
+    facts: Sequence[str],
+    names: DimNames,
+    checks: Sequence[str],
+    generated: Sequence[str],
 ) -> list[str]:
     code = "\n".join(line for f in functions for line in (*f.parameters, *f.body))
     runtime = {"StructureSpec", "check_abi", "ops", *(["require_digest"] if checks else [])}
@@ -194,7 +203,7 @@ def _imports(
     known = ("Bound", "InnerSpec", "SeamSpec", "Wire", "qualify", "require")
     runtime |= {name for name in known if re.search(rf"\b{name}\(", text)}
     runtime |= names_used(tuple(facts))
-    return import_lines(code, names.functions, runtime)
+    return import_lines(code, names.functions, runtime, generated)
 
 
 # ---------------------------------------------------------------- facts
@@ -266,11 +275,9 @@ def _inner_imports(modules: Iterable[tuple[str, str]]) -> list[str]:
     by_package: dict[str, set[str]] = {}
     for package, module in modules:
         by_package.setdefault(package, set()).add(module)
-    lines = [
-        f"from {package} import {', '.join(sorted(names))}"
-        for package, names in sorted(by_package.items())
+    return [
+        f"from {package} import {', '.join(sorted(names))}" for package, names in by_package.items()
     ]
-    return ["", *lines] if lines else []
 
 
 def _digest_checks(

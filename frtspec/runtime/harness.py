@@ -24,6 +24,8 @@ from frtspec.runtime.selfcheck import decoded, shared
 from frtspec.runtime.spec import Bound, RungSpec, StructureSpec
 from frtspec.runtime.synthetic import InnerCase, Synthetic, Value
 
+__all__ = ["Case", "InnerCase", "Result", "arms", "contract", "report", "run", "shared", "subsets"]
+
 
 @dataclass(frozen=True)
 class Case:

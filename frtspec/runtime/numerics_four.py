@@ -114,14 +114,15 @@ def quantize_nvfp4_one_level(x: Tensor) -> Quantized:
     return quantize_nvfp4(x, torch.ones(1, device=x.device))
 
 
-def dequantize_nvfp4(data: Tensor, scale: Tensor, tensor_scale: Tensor) -> Tensor:
-    """NVFP4 codes back to float32 [..., K]."""
+def dequantize_nvfp4(data: Tensor, scale: Tensor, tensor_scale: Tensor | None) -> Tensor:
+    """NVFP4 codes back to float32 [..., K]. ``tensor_scale`` None: 1, as for one level."""
     codes = unpack_pairs(data).int()
     values = torch.tensor(E2M1, device=data.device)[codes & 7]
     values = torch.where(codes > 7, -values, values)
-    return values * spread(scale.float() * tensor_scale, values.shape)
+    steps = scale.float() if tensor_scale is None else scale.float() * tensor_scale
+    return values * spread(steps, values.shape)
 
 
 def nvfp4_round_trip(x: Tensor, tensor_scale: Tensor) -> Tensor:
     """What is left of ``x`` after NVFP4 under a given tensor scale: float32."""
-    return dequantize_nvfp4(*quantize_nvfp4(x, tensor_scale))  # type: ignore[arg-type]
+    return dequantize_nvfp4(*quantize_nvfp4(x, tensor_scale))

@@ -41,8 +41,8 @@ def inner(
     record: Record,
     instead: SeamCall | None = None,
     **settled: str,
-) -> Callable[..., Any]:
-    """How a structure calls the one in a slot of it.
+) -> Callable[..., Tensor]:
+    """How a structure calls the one in a slot of it. Several outputs come as a tuple.
 
     slot     its name; its points are recorded as ``slot.point``
     group    what it takes by keyword; None where the slot does not exist

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from codegen_kit import COPY, ROOT, catalog, program_of, written
 
+from frtspec.codegen.pysrc import WIDTH, doc_lines, natural, text_literal
+from frtspec.codegen.pysrc import docstring as paragraph
 from frtspec.codegen.structview import structure_view
 
 EVIDENCE = '''evidence """
@@ -99,3 +101,32 @@ def test_parts_are_told() -> None:
     part = structure.parts[0]
     called = f"{part.name} ({', '.join(part.params)}) -> {', '.join(part.results)}"
     assert any(f"parts    {called}" in line for line in structure_view(structure).summary)
+
+
+def test_long_lines_of_a_spec_are_broken_and_short_ones_kept() -> None:
+    long = "  " + "word " * 40
+    lines = doc_lines(f"one\n\n  two\n{long}")
+    assert lines[:3] == ["one", "", "  two"]
+    assert len(lines) > 4 and all(len(line) <= WIDTH for line in lines)
+    assert all(line.startswith("  word") for line in lines[3:])
+
+
+def test_a_shape_stays_with_its_name() -> None:
+    shapes = ", ".join(f"value_{k} [B, T, H{k}, D]" for k in range(9))
+    lines = paragraph(f"What it takes: {shapes}.", depth=2)
+    assert len(lines) > 2 and all(len(line) <= WIDTH - 8 - 6 for line in lines)
+    assert all(line.count("[") == line.count("]") for line in lines)
+    assert " ".join(lines) == f"What it takes: {shapes}."
+
+
+@pytest.mark.parametrize("length", [40, 78, 79, 95, 200])
+def test_a_sentence_is_in_one_piece_where_there_is_room(length: int) -> None:
+    text = ("word " * 40)[:length]
+    literal = text_literal(text, room=78)
+    assert ast.literal_eval(literal) == text
+    assert literal.startswith("(") == (length > 78)
+
+
+def test_numbers_in_names_sort_by_size() -> None:
+    names = ["w4a16", "w4a4", "fp8_static", "none", "w16", "w4"]
+    assert sorted(names, key=natural) == ["fp8_static", "none", "w4", "w4a4", "w4a16", "w16"]

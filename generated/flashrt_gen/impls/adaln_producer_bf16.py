@@ -83,7 +83,8 @@ class AdalnProducerBf16(BoundImpl):
         residual: Tensor | None = None,
         branch_gate: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Library ops of torch: x [M, D], cond [1, C], residual [M, D], branch_gate [1, D] -> y [M, D], gate [1, D], stream [M, D]."""
+        """Library ops of torch: x [M, D], cond [1, C], residual [M, D], branch_gate [1, D] ->
+        y [M, D], gate [1, D], stream [M, D]."""
         gate: Tensor | None = None
         stream: Tensor | None = None
         match self.cond_activation:
@@ -145,7 +146,8 @@ class AdalnProducerBf16(BoundImpl):
         residual: Tensor | None = None,
         branch_gate: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The same arithmetic in plain torch, on any device: x [M, D], cond [1, C], residual [M, D], branch_gate [1, D] -> y [M, D], gate [1, D], stream [M, D]."""
+        """The same arithmetic in plain torch, on any device: x [M, D], cond [1, C],
+        residual [M, D], branch_gate [1, D] -> y [M, D], gate [1, D], stream [M, D]."""
         gate: Tensor | None = None
         stream: Tensor | None = None
         match self.cond_activation:

@@ -79,7 +79,8 @@ class AdalnProducerV2Bf16(BoundImpl):
     def run_torch(
         self, x: Tensor, cond: Tensor, style_term: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Library ops of torch: x [M, D], cond [1, C], style_term [1, 3*D] -> y [M, D], gate [1, D]."""
+        """Library ops of torch: x [M, D], cond [1, C], style_term [1, 3*D] -> y [M, D],
+        gate [1, D]."""
         match self.cond_activation:
             case "none":
                 c = cond.float()
@@ -117,7 +118,8 @@ class AdalnProducerV2Bf16(BoundImpl):
     def run_emulate(
         self, x: Tensor, cond: Tensor, style_term: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The same arithmetic in plain torch, on any device: x [M, D], cond [1, C], style_term [1, 3*D] -> y [M, D], gate [1, D]."""
+        """The same arithmetic in plain torch, on any device: x [M, D], cond [1, C],
+        style_term [1, 3*D] -> y [M, D], gate [1, D]."""
         match self.cond_activation:
             case "none":
                 c = cond.float()

@@ -45,7 +45,8 @@ class AttentionCoreBf16(BoundImpl):
         self.scale = scale
 
     def run_emulate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The same arithmetic in plain torch, on any device: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D], mask [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        """The same arithmetic in plain torch, on any device: q [B, H, Sq, D],
+        k [B, Hkv, Skv, D], v [B, Hkv, Skv, D], mask [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
         h = q.shape[1]
         hkv = k.shape[1]
         d = q.shape[-1]

@@ -46,7 +46,8 @@ class AttentionCoreV2Bf16(BoundImpl):
         self.scale = scale
 
     def run_emulate(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
-        """The same arithmetic in plain torch, on any device: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D], seen [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        """The same arithmetic in plain torch, on any device: q [B, H, Sq, D],
+        k [B, Hkv, Skv, D], v [B, Hkv, Skv, D], seen [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
         h = q.shape[1]
         hkv = k.shape[1]
         d = q.shape[-1]

@@ -82,7 +82,8 @@ class DecoderFfnNvfp4Awq(BoundImpl):
         clamp_low: float = 0.25,
         clamp_high: float = 4,
     ) -> None:
-        """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel, float32."""
+        """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel,
+        float32."""
         super().__init__()
         self.activation = activation
         in_b_factors = numerics.balance(in_b, alpha=alpha, low=clamp_low, high=clamp_high)

@@ -51,7 +51,9 @@ class GatedDeltaCoreBf16(BoundImpl):
         beta: Tensor,
         state: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The same arithmetic in plain torch, on any device: q [B, S, H, Dk], k [B, S, H, Dk], v [B, S, H, Dv], log_decay [B, S, H], beta [B, S, H], state [B, H, Dk, Dv] -> y [B, S, H, Dv], final_state [B, H, Dk, Dv]."""
+        """The same arithmetic in plain torch, on any device: q [B, S, H, Dk], k [B, S, H, Dk],
+        v [B, S, H, Dv], log_decay [B, S, H], beta [B, S, H], state [B, H, Dk, Dv] ->
+        y [B, S, H, Dv], final_state [B, H, Dk, Dv]."""
         dk = q.shape[-1]
         size_s = q.shape[1]
         b = q.shape[0]

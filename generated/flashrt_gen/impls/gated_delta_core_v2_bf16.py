@@ -51,7 +51,9 @@ class GatedDeltaCoreV2Bf16(BoundImpl):
         beta: Tensor,
         state: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The same arithmetic in plain torch, on any device: q [B, S, Hk, Dk], k [B, S, Hk, Dk], v [B, S, H, Dv], log_decay [B, S, H], beta [B, S, H], state [B, H, Dk, Dv] -> y [B, S, H, Dv], final_state [B, H, Dk, Dv]."""
+        """The same arithmetic in plain torch, on any device: q [B, S, Hk, Dk], k [B, S, Hk, Dk],
+        v [B, S, H, Dv], log_decay [B, S, H], beta [B, S, H], state [B, H, Dk, Dv] ->
+        y [B, S, H, Dv], final_state [B, H, Dk, Dv]."""
         h = v.shape[2]
         hk = q.shape[2]
         dk = q.shape[-1]

@@ -107,7 +107,8 @@ class LinearProjFp8Static(BoundImpl):
         return a.bfloat16()
 
     def run_emulate(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] -> y [M, N]."""
+        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] ->
+        y [M, N]."""
         x_in_q = numerics.fp8_round_trip(x, self.in_s)
         w = numerics.dequantize(self.weight, self.weight_scale)
         a = x_in_q @ w.T

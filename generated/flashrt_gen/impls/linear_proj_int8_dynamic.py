@@ -77,7 +77,8 @@ class LinearProjInt8Dynamic(BoundImpl):
         return a.bfloat16()
 
     def run_emulate(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] -> y [M, N]."""
+        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] ->
+        y [M, N]."""
         x_in_q = numerics.dequantize(*numerics.quantize_int8(x, per="row"))
         w = numerics.dequantize(self.weight, self.weight_scale)
         a = x_in_q @ w.T

@@ -78,7 +78,8 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         return a.bfloat16()
 
     def run_emulate(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] -> y [M, N]."""
+        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] ->
+        y [M, N]."""
         x_in_q = numerics.dequantize_nvfp4(*numerics.quantize_nvfp4_one_level(x))
         w = numerics.dequantize_nvfp4(self.weight, self.weight_scale, self.weight_tensor_scale)
         a = x_in_q @ w.T

@@ -88,7 +88,8 @@ class LinearProjW4a16Static(BoundImpl):
         return a.bfloat16()
 
     def run_emulate(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] -> y [M, N]."""
+        """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] ->
+        y [M, N]."""
         w = numerics.dequantize_nvfp4(self.weight, self.weight_scale, self.weight_tensor_scale)
         a = x.bfloat16().float() @ w.T
         if self.bias == "add":

@@ -109,7 +109,8 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
     def run_torch(
         self, x: Tensor, cond: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
-        """Library ops of torch: x [B, M, D], cond [B, C] -> q [B, M, Nq], k [B, M, Nk], v [B, M, Nv], y [B, M, D]."""
+        """Library ops of torch: x [B, M, D], cond [B, C] -> q [B, M, Nq], k [B, M, Nk],
+        v [B, M, Nv], y [B, M, D]."""
         k: Tensor | None = None
         v: Tensor | None = None
         y: Tensor | None = None
@@ -117,7 +118,6 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
         if cond is None:
             raise ValueError("cond is needed where modulation is scale_shift")
         style = nnf.linear(nnf.silu(cond.float()), self.w_cond.float().mT, self.b_cond.float())
-        t = n
         m = n * (1 + style.chunk(2, dim=-1)[0].unsqueeze(1)) + style.chunk(2, dim=-1)[1].unsqueeze(
             1
         )
@@ -169,7 +169,8 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
     def run_emulate(
         self, x: Tensor, cond: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
-        """The same arithmetic in plain torch, on any device: x [B, M, D], cond [B, C] -> q [B, M, Nq], k [B, M, Nk], v [B, M, Nv], y [B, M, D]."""
+        """The same arithmetic in plain torch, on any device: x [B, M, D], cond [B, C] ->
+        q [B, M, Nq], k [B, M, Nk], v [B, M, Nv], y [B, M, D]."""
         k: Tensor | None = None
         v: Tensor | None = None
         y: Tensor | None = None
@@ -177,7 +178,6 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
         if cond is None:
             raise ValueError("cond is needed where modulation is scale_shift")
         style = nnf.linear(nnf.silu(cond.float()), self.w_cond.float().mT, self.b_cond.float())
-        t = n
         m = n * (1 + style.chunk(2, dim=-1)[0].unsqueeze(1)) + style.chunk(2, dim=-1)[1].unsqueeze(
             1
         )

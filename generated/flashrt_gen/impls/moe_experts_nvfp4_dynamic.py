@@ -99,7 +99,8 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
         return torch.einsum("...ed,...e->...d", o, share).bfloat16()
 
     def run_emulate(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""
+        """The same arithmetic in plain torch, on any device: x_in [M, D], chosen [M, K],
+        route [M, K] -> routed [M, D]."""
         e = self.e
         x_in_q = numerics.dequantize_nvfp4(*numerics.quantize_nvfp4_one_level(x_in))
         w_gate_up = numerics.dequantize_nvfp4(

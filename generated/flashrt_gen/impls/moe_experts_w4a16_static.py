@@ -93,7 +93,8 @@ class MoeExpertsW4a16Static(BoundImpl):
         return torch.einsum("...ed,...e->...d", o, share).bfloat16()
 
     def run_emulate(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
-        """The same arithmetic in plain torch, on any device: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""
+        """The same arithmetic in plain torch, on any device: x_in [M, D], chosen [M, K],
+        route [M, K] -> routed [M, D]."""
         e = self.e
         w_gate_up = numerics.dequantize_nvfp4(
             self.gate_up, self.gate_up_scale, self.gate_up_tensor_scale

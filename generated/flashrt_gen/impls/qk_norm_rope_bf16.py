@@ -79,7 +79,9 @@ class QkNormRopeBf16(BoundImpl):
     def run_torch(
         self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Library ops of torch: q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
+        """Library ops of torch: q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2],
+        sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D],
+        k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
         hq = q.shape[2]
         d = q.shape[-1]
         hkv = k.shape[2]
@@ -125,7 +127,9 @@ class QkNormRopeBf16(BoundImpl):
     def run_emulate(
         self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The same arithmetic in plain torch, on any device: q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2], sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
+        """The same arithmetic in plain torch, on any device: q [B, T, Hq, D], k [B, T, Hkv, D],
+        cos [B, T, R/2], sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D],
+        k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
         hq = q.shape[2]
         d = q.shape[-1]
         hkv = k.shape[2]

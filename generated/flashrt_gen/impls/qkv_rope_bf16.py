@@ -48,7 +48,9 @@ class QkvRopeBf16(BoundImpl):
     def run_emulate(
         self, packed: Tensor, cos: Tensor, sin: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The same arithmetic in plain torch, on any device: packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D], sin [B, T, D/2 | D] -> q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D], v [B, T, Hkv, D]."""
+        """The same arithmetic in plain torch, on any device: packed [B, T, 2*D*Hkv + D*Hq],
+        cos [B, T, D/2 | D], sin [B, T, D/2 | D] -> q_after_rope [B, T, Hq, D],
+        k_after_rope [B, T, Hkv, D], v [B, T, Hkv, D]."""
         d = self.d
         hq = self.hq
         hkv = self.hkv

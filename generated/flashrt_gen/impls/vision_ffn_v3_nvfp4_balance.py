@@ -86,7 +86,8 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         clamp_low: float = 0.25,
         clamp_high: float = 4,
     ) -> None:
-        """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel, float32."""
+        """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel,
+        float32."""
         super().__init__()
         if bias == "add" and b_fc1 is None:
             raise ValueError("b_fc1 is needed where bias is add")

@@ -557,7 +557,10 @@ def expert_ffn(model: Any, config: Any, size: Mapping[str, int], k: int) -> rt.S
         },
         points={"x_after_norm": rt.InputOf(at), "act_after_mul": rt.InputOf(f"{at}.down_proj")},
         boundary=rt.Boundary(
-            none="scale, shift and gate are made inside the norm and never stand in a tensor of all rows"
+            none=(
+                "scale, shift and gate are made inside the norm and never stand in a tensor of "
+                "all rows"
+            )
         ),
         expects=(
             rt.Expect("class", ("GemmaMLP",)),

@@ -3,15 +3,17 @@
 
 Text from a causal model, with other modalities or without.
 
-The host prepares the request and, where there is one, encodes the other modality once. A prefill over the
-prompt fills the decode state and gives the first logits. Each step of the loop then selects a token from the
-logits at hand and decodes it against the state; selecting stays outside of the decoder.
+The host prepares the request and, where there is one, encodes the other modality once. A
+prefill over the prompt fills the decode state and gives the first logits. Each step of the
+loop then selects a token from the logits at hand and decodes it against the state; selecting
+stays outside of the decoder.
 
 Stages, in the order of runs:
 
     input_prepare     request, optional   reads request; writes token_ids, geometry
     modality_encode   request, optional   reads modality_inputs, geometry; writes modality_features
-    prefill           request             reads token_ids, modality_features; writes kv_state, logits
+    prefill           request             reads token_ids, modality_features; writes kv_state,
+                                          logits
     token_select      token               reads logits; writes token_id, stop
     decode            token               reads token_id; writes logits; updates kv_state
 
@@ -47,7 +49,7 @@ check_abi(1, __name__)
 PIPELINE = trace.PipelineSpec(
     name="autoregressive_decode_pipeline",
     version=2,
-    source_digest="020acdf775663aaefa3097db0736191a3eda6fd00fed1595b0530c7df8cdb11d",
+    source_digest="4bef903b268f46f393364edaf55ed9f255e7b2c54bf061c578ccdc57be1ad038",
     contract_digest="75b34bb1b541cacb45b68592173ea3819036594af1af9b016ae673c6e8a04500",
     family="autoregressive_decode",
     flows=(

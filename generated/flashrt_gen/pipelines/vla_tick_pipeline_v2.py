@@ -3,15 +3,16 @@
 
 One tick of a vision-language-action policy.
 
-What is seen and said is encoded once an observation. A loop of a fixed number of steps turns noise into a
-chunk of actions once a tick; it reads the condition and never writes it, so a tick on an unchanged
-observation runs the loop alone. The noise comes in from outside. Where the iterated state needs an output
-decoder, `readout` turns it into what the robot gets.
+What is seen and said is encoded once an observation. A loop of a fixed number of steps turns
+noise into a chunk of actions once a tick; it reads the condition and never writes it, so a
+tick on an unchanged observation runs the loop alone. The noise comes in from outside. Where
+the iterated state needs an output decoder, `readout` turns it into what the robot gets.
 
 Stages, in the order of runs:
 
     obs_encode       observation      reads images, language, state; writes cond_features
-    action_denoise   tick             reads cond_features, state, noise; updates action_chunk, iterative_state
+    action_denoise   tick             reads cond_features, state, noise; updates action_chunk,
+                                      iterative_state
     readout          tick, optional   reads iterative_state; writes deployment_output
 
 obs_encode: The vision tower, the language model and their adapters.
@@ -49,7 +50,7 @@ check_abi(1, __name__)
 PIPELINE = trace.PipelineSpec(
     name="vla_tick_pipeline",
     version=2,
-    source_digest="a4a3025d54b567722f5ca311dee8e220ce84eb3dc48e238c5d5445064d492856",
+    source_digest="50dfe13203b48fd5c022c7384f20a58649a4c3c4f2613770cb10200291a2efc5",
     contract_digest="a8170b15892d7b7b397e9320f05693cb4c6cb576132a449f9a65d3d0ef04eecf",
     family="cond_iter_pipeline",
     flows=(

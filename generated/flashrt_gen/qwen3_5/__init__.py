@@ -416,7 +416,7 @@ def final_norm(config: Any, size: Mapping[str, int]) -> rt.Seat:
     )
 
 
-def seats(model: torch.nn.Module) -> list[rt.Seat]:
+def seats(model: Any) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
     config: Any = model.config
     size = dims(model)

@@ -13,9 +13,9 @@ from flashrt_gen.schemes import (
     nvfp4_balance,
     nvfp4_balance_wire,
     nvfp4_dynamic,
+    w4a4_decode,
     w4a16_decode,
     w4a16_int4_decode,
-    w4a4_decode,
     w8a16_decode,
 )
 from frtspec.runtime import SchemeSpec

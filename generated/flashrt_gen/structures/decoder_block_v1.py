@@ -23,10 +23,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from flashrt_gen.structures import adaln_producer_v1, decoder_ffn_v1, norm_fused_v2
 from frtspec.dims import Poly, dims, measured
 from frtspec.runtime import Bound, InnerSpec, StructureSpec, check_abi, ops, require
-
-from flashrt_gen.structures import adaln_producer_v1, decoder_ffn_v1, norm_fused_v2
 
 check_abi(1, __name__)
 

@@ -3,9 +3,10 @@ frt 1
 pipeline autoregressive_decode_pipeline version 2 {
   """Text from a causal model, with other modalities or without.
 
-  The host prepares the request and, where there is one, encodes the other modality once. A prefill over the
-  prompt fills the decode state and gives the first logits. Each step of the loop then selects a token from the
-  logits at hand and decodes it against the state; selecting stays outside of the decoder.
+  The host prepares the request and, where there is one, encodes the other modality once. A
+  prefill over the prompt fills the decode state and gives the first logits. Each step of the
+  loop then selects a token from the logits at hand and decodes it against the state; selecting
+  stays outside of the decoder.
   """
   family autoregressive_decode
 

@@ -3,9 +3,10 @@ frt 1
 pipeline video_generation_pipeline version 1 {
   """An image or a video from a condition.
 
-  The request's text and images become the condition once. The initial latent comes from a seed or a source that
-  the caller gives. Each step of the loop reads the condition and writes the latent and the scheduler's state,
-  and nothing else. A decoder may turn the last latent into media.
+  The request's text and images become the condition once. The initial latent comes from a seed
+  or a source that the caller gives. Each step of the loop reads the condition and writes the
+  latent and the scheduler's state, and nothing else. A decoder may turn the last latent into
+  media.
   """
   family cond_iter_pipeline
 

@@ -3,10 +3,10 @@ frt 1
 pipeline vla_tick_pipeline version 2 {
   """One tick of a vision-language-action policy.
 
-  What is seen and said is encoded once an observation. A loop of a fixed number of steps turns noise into a
-  chunk of actions once a tick; it reads the condition and never writes it, so a tick on an unchanged
-  observation runs the loop alone. The noise comes in from outside. Where the iterated state needs an output
-  decoder, `readout` turns it into what the robot gets.
+  What is seen and said is encoded once an observation. A loop of a fixed number of steps turns
+  noise into a chunk of actions once a tick; it reads the condition and never writes it, so a
+  tick on an unchanged observation runs the loop alone. The noise comes in from outside. Where
+  the iterated state needs an output decoder, `readout` turns it into what the robot gets.
   """
   family cond_iter_pipeline
 

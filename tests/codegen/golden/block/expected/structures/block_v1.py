@@ -14,7 +14,6 @@ from torch import Tensor
 
 from frtspec.dims import Poly, dims, measured, one_of
 from frtspec.runtime import InnerSpec, StructureSpec, check_abi, ops, require
-
 from golden.structures import hidden_v1, scaled_v1
 
 check_abi(1, __name__)

@@ -161,7 +161,7 @@ def patch(size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
-def seats(model: torch.nn.Module) -> list[rt.Seat]:
+def seats(model: Any) -> list[rt.Seat]:
     """Every seat of this model, in the order the host runs them."""
     config: Any = model.config
     size = dims(model)
