@@ -128,6 +128,20 @@ def _parser() -> _Parser:
     )
     scan.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
+    receipts = command("receipts", "verify receipts, show or compare them, or lay many out")
+    receipts.add_argument(
+        "action",
+        choices=("verify", "show", "compare", "matrix"),
+        metavar="verify|show|compare|matrix",
+        help="check digests; tell one; what differs between two; hosts by structures",
+    )
+    receipts.add_argument(
+        "paths", nargs="+", metavar="PATH", help="receipts, or folders of them (*.json)"
+    )
+    receipts.add_argument(
+        "--format", choices=("text", "json"), default="text", help="default: text"
+    )
+
     imports = command("import", "read the bindings of another catalog into specs")
     imports.add_argument("catalog", choices=CATALOGS, metavar="CATALOG", help="flash-rt")
     imports.add_argument(
