@@ -330,10 +330,10 @@ _FILE = re.compile(r"(\S*(?:/|\(\))[^\s:;,]*)")
 
 def commands() -> str:
     """Every command with its options, from the parsers."""
-    from frtspec.cli.main import _parser
+    from frtspec.cli.commands import parser
     from frtspec.live.demo import _parser as demo_parser
 
-    (subparsers,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (subparsers,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
     summaries = {choice.dest: choice.help or "" for choice in subparsers._choices_actions}
     parsers = {**subparsers.choices, "demo": demo_parser()}
     rows = []

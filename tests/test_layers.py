@@ -87,7 +87,7 @@ def test_generated_code_imports_torch_and_the_runtime_only() -> None:
 
 def test_the_command_line_loads_late() -> None:
     """Importing the entry point and building its parser loads no phase and nothing heavy."""
-    loaded = modules_after("import frtspec.cli.main as m; m._parser()")
+    loaded = modules_after("from frtspec.cli.commands import parser; parser()")
     heavy = {"lark", "jinja2", "black", "rich", "torch", "json.tool"}
     assert not heavy & loaded
     assert not {name for name in loaded if name.startswith(("frtspec.syntax", "frtspec.sema"))}

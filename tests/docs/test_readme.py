@@ -40,9 +40,9 @@ def test_commands_exist(where: str, command: str) -> None:
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert words[1] in targets, where
     elif words[0] == "frtspec":
-        from frtspec.cli.main import _parser
+        from frtspec.cli.commands import parser
 
-        _parser().parse_args(words[1:])
+        parser().parse_args(words[1:])
     elif words[0].endswith("python"):
         assert (ROOT / words[1]).is_file(), where
     else:

@@ -1,0 +1,206 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, NoReturn
+
+from frtspec import __version__
+from frtspec.cli.common import USAGE
+from frtspec.diag.render import FORMATS
+from frtspec.diag.suggest import did_you_mean
+
+CATALOGS = ("flash-rt",)
+"""Other catalogs that can be read and written."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with a did-you-mean for a misspelt command or option."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        typed = re.search(r"invalid choice: '([^']*)'|unrecognized arguments: ([^\s=]*)", message)
+        help = did_you_mean(typed[1] or typed[2], _names(self)) if typed else None
+        if help:
+            print(f"   help: {help}", file=sys.stderr)
+        raise SystemExit(USAGE)
+
+
+def _names(parser: argparse.ArgumentParser) -> set[str]:
+    """Every command, choice and option below the parser."""
+    names: set[str] = set()
+    for action in parser._actions:
+        names.update(action.option_strings, map(str, action.choices or ()))
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                names |= _names(child)
+    return names
+
+
+# ---------------------------------------------------------------- options of several commands
+
+
+def _paths(parser: argparse.ArgumentParser) -> None:
+    text = "files or folders; default: the project's spec roots"
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=text)
+
+
+def _check_only(parser: argparse.ArgumentParser) -> None:
+    text = "write nothing, fail on a difference"
+    parser.add_argument("--check", action="store_true", help=text)
+
+
+def _format(parser: argparse.ArgumentParser, choices: Sequence[str]) -> None:
+    parser.add_argument("--format", choices=choices, default="text", help="default: text")
+
+
+# ---------------------------------------------------------------- a function a command
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    _paths(parser)
+    _format(parser, FORMATS)
+
+
+def _gen(parser: argparse.ArgumentParser) -> None:
+    _paths(parser)
+    parser.add_argument("--out", metavar="DIR", help="folder to write into; default: generated/")
+    parser.add_argument("--package", metavar="NAME", help="name of the project's own package")
+    _check_only(parser)
+
+
+def _fmt(parser: argparse.ArgumentParser) -> None:
+    _paths(parser)
+    _check_only(parser)
+
+
+def _lock(parser: argparse.ArgumentParser) -> None:
+    _check_only(parser)
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", nargs="?", metavar="CODE", help="for example FRT0201")
+
+
+def _docs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", default="docs", help="default: docs/")
+    _check_only(parser)
+
+
+def _verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "binding",
+        metavar="BINDING",
+        help="one of the catalog (qwen3), a generated package (my_kernels.qwen3), or FILE.frt",
+    )
+    parser.add_argument(
+        "factory",
+        metavar="MODULE:FACTORY",
+        help="a function that returns (model, forward) or (model, forward, observations)",
+    )
+    _format(parser, ("text", "json"))
+    parser.add_argument(
+        "--max-samples", type=int, metavar="N", help="run at most N samples; default: all"
+    )
+
+
+def _scan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "factory",
+        metavar="MODULE:FACTORY",
+        help="a function that returns model, (model, forward) or (model, forward, observations)",
+    )
+    parser.add_argument("--out", metavar="FILE", help="write the draft here; default: to stdout")
+    parser.add_argument("--name", metavar="NAME", help="name of the binding; default: the class")
+    parser.add_argument(
+        "--package",
+        metavar="NAME",
+        help="generated package with the structures; default: the catalog's",
+    )
+    _format(parser, ("text", "json"))
+
+
+def _receipts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("verify", "show", "compare", "matrix"),
+        metavar="verify|show|compare|matrix",
+        help="check digests; tell one; what differs between two; hosts by structures",
+    )
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="receipts, or folders of them (*.json)"
+    )
+    _format(parser, ("text", "json"))
+
+
+def _imports(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("catalog", choices=CATALOGS, metavar="CATALOG", help="flash-rt")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="DIR",
+        help="folder of its bindings/ and structures/; default: that of the installed package",
+    )
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder to write into")
+    _check_only(parser)
+    _format(parser, FORMATS)
+
+
+def _exports(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("catalog", choices=CATALOGS, metavar="CATALOG", help="flash-rt")
+    _paths(parser)
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder to write into")
+    _check_only(parser)
+    _format(parser, FORMATS)
+
+
+class Command(NamedTuple):
+    """``module``: that of ``frtspec.cli`` which runs it."""
+
+    summary: str
+    options: Callable[[argparse.ArgumentParser], None]
+    module: str
+
+
+COMMANDS = {
+    "check": Command("check specs and report every finding", _check, "check"),
+    "gen": Command("generate the Python package of specs and all they need", _gen, "gen"),
+    "fmt": Command("format specs in place", _fmt, "fmt"),
+    "lock": Command("record every declaration's digests in spec.lock", _lock, "lock"),
+    "explain": Command("explain a code, or list all codes", _explain, "explain"),
+    "docs": Command(
+        "write the catalog's pages: formulas, drawings, costs, who uses what", _docs, "docs"
+    ),
+    "verify": Command(
+        "hold a binding against a live model: every path, slot, point, call", _verify, "verify"
+    ),
+    "scan": Command("write a draft binding for a model that nobody bound", _scan, "scan"),
+    "receipts": Command(
+        "verify receipts, show or compare them, or lay many out", _receipts, "receipts"
+    ),
+    "import": Command("read the bindings of another catalog into specs", _imports, "importing"),
+    "export": Command("write bindings as documents of another catalog", _exports, "exporting"),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line. ``demo`` has options of its own."""
+    found = _Parser(
+        prog="frtspec",
+        description="A spec language for fast regions of PyTorch models.",
+        epilog="exit codes: 0 ok, 1 findings, 2 usage, 3 a fault in frtspec itself",
+        allow_abbrev=False,
+    )
+    found.add_argument("--version", action="version", version=f"frtspec {__version__}")
+    commands = found.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, row in COMMANDS.items():
+        added = commands.add_parser(
+            name, help=row.summary, description=row.summary, allow_abbrev=False
+        )
+        row.options(added)
+    commands.add_parser("demo", help="attach to a small real model on this machine", add_help=False)
+    return found
