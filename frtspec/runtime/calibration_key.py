@@ -121,13 +121,7 @@ def require_same(saved: Key, here: Key, *, what: str, other: str = "here") -> No
 
 def _facts(seat: Seat) -> dict[str, Any]:
     return {
-        "name": seat.name,
-        "target": seat.target,
-        "path": seat.path,
-        "form": seat.form,
-        "variants": {axis: str(value) for axis, value in seat.variants.items()},
-        "params": dict(seat.params),
-        "dims": dict(seat.dims),
+        **seat.facts(),
         "points": {point: str(place) for point, place in seat.points.items()},
     }
 

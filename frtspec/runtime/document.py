@@ -86,13 +86,7 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
     seat, built = record.seat, record.built
     trail = built.trail if built is not None else record.refusal.trail if record.refusal else ()
     return {
-        "name": seat.name,
-        "target": seat.target,
-        "path": seat.path,
-        "form": seat.form,
-        "variants": {axis: str(value) for axis, value in seat.variants.items()},
-        "params": dict(seat.params),
-        "dims": dict(seat.dims),
+        **seat.facts(),
         "rules": [asdict(ruling) for ruling in record.rules],
         "parameters": record.parameters,
         "decision": record.decision and asdict(record.decision),

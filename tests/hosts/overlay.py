@@ -8,12 +8,14 @@ twice; torch is the installed one.
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -105,3 +107,20 @@ def _pip(*argv: str) -> str:
     if done.returncode:
         raise NotAvailable(done.stderr or done.stdout)
     return done.stdout
+
+
+def verified(folder: Path | None, spec: str, factory: str) -> dict[str, Any]:
+    """What `frtspec verify` reports about a host of ``hosts.factories``, in a process of its own
+    with the overlay in front."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "frtspec", "verify", spec, f"hosts.factories:{factory}"]
+        + ["--format", "json"],
+        env=environment(folder, root, root / "generated", root / "tests"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report

@@ -8,11 +8,7 @@ returns, how a reference rounds.
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -22,7 +18,6 @@ from hosts.tiny import Family
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 FAMILIES = pytest.mark.parametrize("family", tiny.FAMILIES, ids=lambda family: family.name)
 
 
@@ -38,16 +33,7 @@ def test_the_binding_is_right_at_both_ends_of_its_range(family: Family, end: str
         )
     except overlay.NotAvailable as reason:
         pytest.skip(f"pip can't get it: {reason}")
-    done = subprocess.run(
-        [sys.executable, "-m", "frtspec", "verify", family.name, f"hosts.factories:{family.name}"]
-        + ["--format", "json"],
-        env=overlay.environment(folder, ROOT, ROOT / "generated", ROOT / "tests"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    report = json.loads(done.stdout)
+    report = overlay.verified(folder, family.name, family.name)
     assert report["ok"] and report["found"] == str(version)
     seats = Counter(seat["name"].partition("[")[0] for seat in report["seats"])
     newer = {} if end == "newest" else dict.fromkeys(family.newer, 0)

@@ -87,6 +87,18 @@ class Seat:
         seam = f".{self.seam}" if self.seam else ""
         return f"{self.structure.name}{seam} v{self.structure.version}"
 
+    def facts(self) -> dict[str, Any]:
+        """What it is and how it is set, as plain data."""
+        return {
+            "name": self.name,
+            "target": self.target,
+            "path": self.path,
+            "form": self.form,
+            "variants": {axis: str(value) for axis, value in self.variants.items()},
+            "params": dict(self.params),
+            "dims": dict(self.dims),
+        }
+
 
 @dataclass(frozen=True)
 class Refused:
