@@ -11,6 +11,7 @@ from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.exprsrc import Expressions
 from frtspec.codegen.formats import CASTS, quantised, quantize_call, scales_text
 from frtspec.codegen.implspec import SpecFields
+from frtspec.codegen.implwords import scaled, summary
 from frtspec.codegen.imports import import_lines
 from frtspec.codegen.names import free
 from frtspec.codegen.pysrc import (
@@ -23,14 +24,13 @@ from frtspec.codegen.pysrc import (
     number,
     pyrepr,
     told_lines,
-    wrapped,
 )
-from frtspec.codegen.refsrc import Function, param_parameter, variant_parameter
 from frtspec.codegen.rungsrc import RungMethods
+from frtspec.codegen.signatures import Function, param_parameter, variant_parameter
 from frtspec.codegen.structview import dims_line
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
-from frtspec.ir.decl import Impl, Pack, Rung, Scale, Slot, Structure
+from frtspec.ir.decl import Impl, Pack, Scale, Slot, Structure
 from frtspec.ir.expr import EachOf, Expr, Op, Ref
 from frtspec.ir.walk import ops, parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
@@ -313,41 +313,9 @@ class _Builder:
         return (total, *rest)
 
     def summary(self) -> list[str]:
-        rows: list[tuple[str, list[str]]] = []
         width = max((len(pack.name) for pack in self.impl.packs), default=0)
-        packs = [f"{p.name:<{width}}  {self.describe(p)}{self.scaled(p)}" for p in self.impl.packs]
-        rows.append(("packs", packs))
-        scales = [scale_said(scale) for scale in self.impl.scales]
-        rows.append(("scales", [", ".join(scales)] if scales else []))
-        rows.append(("numbers", [self.numbers()]))
-        rows.append(
-            (
-                "rungs",
-                [", ".join(_label(rung) for rung in self.impl.rungs)] if self.impl.rungs else [],
-            )
-        )
-        for band in self.impl.bands:
-            end = f"..={band.hi}" if band.hi is not None else ".."
-            labels = ", ".join(_label(rung) for rung in band.rungs)
-            rows.append(("band", [f"{band.dim} in {band.lo}{end}: {labels}"]))
-        lines: list[str] = []
-        for title, texts in rows:
-            for k, text in enumerate(texts):
-                head = f"    {title if k == 0 else '':<9}"
-                lines += wrapped(text, head, " " * 13) if len(text) > 80 else [head + text]
-        return lines
-
-    def scaled(self, pack: Pack) -> str:
-        if quantised(pack) is None:
-            return ""
-        balanced = f", balanced by {pack.balance}" if pack.balance else ""
-        return f", {scales_text(pack.granularity)}{balanced}"
-
-    def numbers(self) -> str:
-        """What is rounded to what."""
-        stores = [f"{name} rounded to {dtype}" for name, dtype in self.impl.numerics.stores]
-        out = [f"written in {self.impl.numerics.out}"] if self.impl.numerics.out else []
-        return ", ".join(["float32", *stores, *out])
+        packs = [f"{p.name:<{width}}  {self.describe(p)}{scaled(p)}" for p in self.impl.packs]
+        return summary(self.impl, packs)
 
     def build_doc(self) -> list[str]:
         matrices = [s for s in self.taken if s.shape is not None and len(s.shape) == 2]
@@ -378,19 +346,6 @@ class _Builder:
         return import_lines(text, self.names.functions, runtime)
 
 
-def scale_said(scale: Scale) -> str:
-    """``in_s from x_in``, as the summary of an impl says it."""
-    match scale.kind:
-        case "static":
-            return f"{scale.name} from {scale.point}"
-        case "balance":
-            return f"{scale.name} balances the channels of {scale.point}"
-        case _:
-            return (
-                f"{scale.point} in {scale.format}, {scales_text(scale.granularity)}, at each call"
-            )
-
-
 @dataclass
 class _PackExpressions(Expressions):
     """Expressions over weights as ``__init__`` gets them. ``deep``: slots that are stacks."""
@@ -411,7 +366,3 @@ class _PackExpressions(Expressions):
                 return Py(name if index is None else "each", PRIMARY)
             case _:
                 raise Unsupported("an expression in a pack", expr.span)
-
-
-def _label(rung: Rung) -> str:
-    return f"{rung.kind} {rung.package}@v{rung.version}" if rung.package else rung.kind

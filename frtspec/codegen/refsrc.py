@@ -12,26 +12,25 @@ from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.innersrc import InnerCalls
 from frtspec.codegen.names import DTYPES, RESERVED, free
 from frtspec.codegen.pysrc import WIDTH, call, docstring, pyrepr, wrapped
+from frtspec.codegen.signatures import (
+    Function,
+    hook_parameter,
+    param_parameter,
+    part_parameter,
+    return_type,
+    returned,
+    shaped,
+    variant_parameter,
+)
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
 from frtspec.diag.source import Span
 from frtspec.dims import Axis, Poly, Shape
-from frtspec.ir.decl import Part, Port, Seam, Slot, Structure
+from frtspec.ir.decl import Port, Seam, Slot, Structure
 from frtspec.ir.expr import Each, Let, Scan, Stmt
 from frtspec.ir.types import Tensor, ValueType
 from frtspec.ir.walk import reads, refs
-
-
-@dataclass(frozen=True)
-class Function:
-    """A generated function: everything between ``def`` and its last line."""
-
-    name: str
-    parameters: tuple[str, ...]
-    returns: str
-    doc: tuple[str, ...]
-    body: tuple[str, ...]
 
 
 @dataclass
@@ -96,7 +95,7 @@ class References:
         return Function(
             name="reference",
             parameters=tuple(self._reference_parameters()),
-            returns=_returns([self._port_type(port) for port in outputs]),
+            returns=return_type([self._port_type(port) for port in outputs]),
             doc=(
                 "Ground truth for the gates, in plain torch.",
                 "",
@@ -120,7 +119,7 @@ class References:
         return Function(
             name=self.functions[seam.name],
             parameters=tuple(self._seam_parameters(seam, slots, inner)),
-            returns=_returns(["Tensor"] * len(targets)),
+            returns=return_type(["Tensor"] * len(targets)),
             doc=tuple(docstring(f"The seam `{seam.name}`: {shapes} -> {results}.", depth=1)),
             body=tuple(sizes.lines() + lines),
         )
@@ -148,14 +147,16 @@ class References:
         ports = {port.name: port for port in structure.inputs}
         out = [self._tensor(ports[name]) for name in self.inputs()]
         keywords = [self._tensor(slot) for slot in structure.slots]
-        keywords += [_part(part) for part in structure.parts]
+        keywords += [part_parameter(part) for part in structure.parts]
         keywords += [variant_parameter(v.name, v.default) for v in structure.variants]
         keywords += [f"{port.scale}: Tensor | float" for port in self._wired()]
         keywords += [f"{name}: int" for name in self.sizes]
         keywords += [param_parameter(p.name, p.default) for p in structure.params]
         keywords.append("record: ops.Record = ops.ignore")
-        keywords += [_hook(seam.name) for seam in structure.seams]
-        keywords += [_hook(slot.name) for slot in structure.slots if slot.inner is not None]
+        keywords += [hook_parameter(seam.name) for seam in structure.seams]
+        keywords += [
+            hook_parameter(slot.name) for slot in structure.slots if slot.inner is not None
+        ]
         return [*out, "*", *keywords]
 
     def _seam_parameters(
@@ -173,8 +174,8 @@ class References:
             param_parameter(p.name, p.default) for p in structure.params if p.name in seam.params
         ]
         keywords.append("record: ops.Record = ops.ignore")
-        keywords += [_hook(other.name) for other in inner]
-        keywords += [_hook(slot.name) for slot in slots if slot.inner is not None]
+        keywords += [hook_parameter(other.name) for other in inner]
+        keywords += [hook_parameter(slot.name) for slot in slots if slot.inner is not None]
         return [*out, "*", *keywords]
 
     def _tensor(self, value: Port | Slot) -> str:
@@ -337,52 +338,6 @@ class References:
     def _shape(self, name: str) -> Shape:
         value = self.types.get(name)
         return value.shape if isinstance(value, Tensor) else ()
-
-
-# ---------------------------------------------------------------- small parts
-
-
-def _part(part: Part) -> str:
-    optional = " | None = None" if part.when is not None else ""
-    kind = "Part" if len(part.results) == 1 else "Parts"
-    return f"{part.name}: ops.{kind}{optional}"
-
-
-def _hook(name: str) -> str:
-    return f"{name}_with: ops.SeamCall | None = None"
-
-
-def variant_parameter(name: str, default: str | None) -> str:
-    """``activation: str``, with the axis' default value if it has one."""
-    return f"{name}: str" if default is None else f"{name}: str = {pyrepr(default)}"
-
-
-def param_parameter(name: str, default: object) -> str:
-    """``eps: float = 1e-6``."""
-    return f"{name}: float" if default is None else f"{name}: float = {pyrepr(default)}"
-
-
-def _returns(types: Sequence[str]) -> str:
-    return types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
-
-
-def shaped(
-    name: str, index: str | None, shape: Shape, optional: bool = False, dtype: str | None = None
-) -> str:
-    """``x [M, D]``, ``y[i] [M, N[i]]``, ``b? [N]``, ``state [B, D] f32``: a tensor as
-    docstrings show it; the host's dtype is not said."""
-    axes = ", ".join(str(axis).removeprefix("rows ") for axis in shape)
-    head = f"{name}[{index}]" if index else name
-    own = f" {dtype}" if dtype not in (None, "host") else ""
-    return f"{head}{'?' if optional else ''} [{axes}]{own}"
-
-
-def returned(lines: list[str], names: Sequence[str]) -> list[str]:
-    """The lines and their ``return``; a last plain definition of the result is returned itself."""
-    head = f"{names[0]} = "
-    if len(names) == 1 and lines and lines[-1].startswith(head):
-        return [*lines[:-1], f"return {lines[-1].removeprefix(head)}"]
-    return [*lines, f"return {', '.join(names)}"]
 
 
 def _outermost(seams: Sequence[Seam]) -> list[Seam]:

@@ -14,7 +14,7 @@ from frtspec.codegen.formats import CASTS, QUANTISED, format_of, quantize_call
 from frtspec.codegen.lowered import Lowered, product_text
 from frtspec.codegen.names import RESERVED, free
 from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, docstring, pyrepr
-from frtspec.codegen.refsrc import Function, returned, shaped
+from frtspec.codegen.signatures import Function, returned, shaped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types

@@ -13,7 +13,8 @@ from frtspec.codegen.imports import import_lines
 from frtspec.codegen.names import structure_module
 from frtspec.codegen.patternsrc import names_used, pattern_rows
 from frtspec.codegen.pysrc import Py, call, pyrepr, text_literal, told_lines, wrapped
-from frtspec.codegen.refsrc import Function, References, shaped
+from frtspec.codegen.refsrc import References
+from frtspec.codegen.signatures import Function, shaped
 from frtspec.dims import Constraint, Shape
 from frtspec.ir.decl import Gate, MetricBound, Part, Port, Rule, Seam, Slot, Structure
 
