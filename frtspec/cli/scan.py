@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import keyword
 import sys
 import traceback
 from collections.abc import Callable
@@ -29,8 +30,11 @@ def run(options: argparse.Namespace) -> int:
     from frtspec.live.scan import scan
 
     package = options.package or CATALOG_PACKAGE
-    if options.name is not None and not options.name.isidentifier():
-        return _usage(f"`{options.name}` can't be a binding's name: letters, digits and _ only")
+    name = options.name
+    if name is not None and (
+        keyword.iskeyword(name) or not (name.isidentifier() and name.isascii())
+    ):
+        return _usage(f"`{name}` can't be a binding's name: a name of letters, digits and _")
     if options.out is not None and Path(options.out).exists():
         return _usage(f"{options.out} exists: give another file, or remove it")
     try:

@@ -60,6 +60,10 @@ def find(name: str) -> HostBinding:
     file, colon, one = name.partition(".frt:")
     if colon or name.endswith(".frt"):
         return _of_file(f"{file}.frt" if colon else name, one)
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise Unknown(
+            f"`{name}` names no binding; write one of the catalog, a package, or FILE.frt"
+        )
     module = name if "." in name else f"{CATALOG_PACKAGE}.{name}"
     try:
         binding: HostBinding = importlib.import_module(module).HOST

@@ -10,7 +10,7 @@ from frtspec.diag.source import SourceFile, Span
 from frtspec.ir.canon import digested
 from frtspec.ir.decl import AutoTable, Binding, Impl, Pipeline, Program, Scheme, Structure
 from frtspec.sema.binding import Bindings
-from frtspec.sema.context import Context, error_nodes, words_of
+from frtspec.sema.context import Context, LostWords, error_nodes, words_of
 from frtspec.sema.impl import build_impl
 from frtspec.sema.inorder import inner_first
 from frtspec.sema.pipeline import build_pipeline
@@ -91,13 +91,13 @@ class _Run:
                     yield source, decl
 
     def context(self, node: ast.Decl, what: str) -> Context:
-        return Context(what, self.lost | self.torn.get(id(node), frozenset()))
+        return Context(what, LostWords(self.lost | self.torn.get(id(node), frozenset())))
 
     def close(self, context: Context, node: ast.Decl) -> bool:
         """Keep what was found; whether the declaration is right and fully consumed."""
         found = context.finish()
         self.found += found
-        broken = id(node) in self.torn
+        broken = id(node) in self.torn or context.dropped.mattered
         missing = any(_within(d.span, node.span) for d in self.unsupported)
         return not (has_errors(found) or broken or missing)
 
@@ -125,13 +125,18 @@ class _Run:
         forms = self.forms_named()
         for source, node, opened in inner_first(list(self.each(ast.StructureDecl)), self.found):
             context = self.context(node, f"structure {node.name.id}")
-            context.dropped |= opened
+            context.dropped.add(opened)
             impls = forms.get(node.name.id, ())
             structure = build_structure(source, node, context, self.built, impls)
             what = f"structure {structure.name} version {structure.version}"
             key = ("structure", structure.name, structure.version)
             new = self.claim(context, key, node.name, what)
             right = self.close(context, node)
+            right &= all(
+                self.is_right((slot.inner.name, slot.inner.version))
+                for slot in structure.slots
+                if slot.inner is not None
+            )
             lost = self.lost | self.torn.get(id(node), frozenset())
             if new:
                 named = {m.name.id for m in node.members if isinstance(m, ast.SeamDecl)}

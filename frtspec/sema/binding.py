@@ -17,12 +17,16 @@ from frtspec.sema.links import Links, Placed
 from frtspec.sema.pipeline_use import PipelineUses
 from frtspec.sema.scope import Scope, Symbol, declare, reserved
 from frtspec.sema.seat import Seats
+from frtspec.sema.sizes import whole
 from frtspec.sema.target import Built
 from frtspec.syntax import ast
 
 T = TypeVar("T")
 
-HOST = "FRT0601"
+HOST, RANGE = "FRT0601", "FRT0602"
+
+MOST_PLACES = 65_536
+"""Numbers that a written range can hold: no host has more places of one kind."""
 
 
 @dataclass
@@ -153,6 +157,7 @@ class _Builder:
             help = why or "give the index another name"
             self.context.error("FRT0204", f"`{name.id}` {what}", name.span, help=help)
         around = HostExprs(self.context, self.dims, taken)
+        self.check_range(node.range)
         around.check(node.range.lo)
         if node.range.hi is None:
             self.context.error("FRT0312", "the range of `each` has an end", node.range.span)
@@ -163,6 +168,25 @@ class _Builder:
         self.context.used.discard(("index", name.id))
         hi = node.range.lo if node.range.hi is None else node.range.hi
         return ir.Loop(name.id, node.range.lo, hi, node.range.inclusive, node.where, node.span)
+
+    def check_range(self, node: ast.Range) -> None:
+        """What a range of written numbers can be: whole ones, from low to high."""
+        ends = [end for end in (node.lo, node.hi) if end is not None]
+        for end in ends:
+            negative = isinstance(end, ast.Unary) and isinstance(end.operand, ast.Number)
+            if negative or (isinstance(end, ast.Number) and whole(end.value) is None):
+                message = f"a range of `each` counts places on the host, up to {MOST_PLACES}"
+                self.context.error(RANGE, message, end.span, help="write whole numbers from 0")
+                return
+        written = [whole(end.value) for end in ends if isinstance(end, ast.Number)]
+        if len(written) < 2 or written[0] is None or written[1] is None:
+            return
+        count = written[1] - written[0] + node.inclusive
+        if not 0 < count <= MOST_PLACES:
+            found = "nothing" if count < 1 else f"{count} numbers"
+            message = f"this range holds {found}"
+            help = f"write it from low to high, up to {MOST_PLACES} numbers"
+            self.context.error(RANGE, message, node.span, help=help)
 
     def seat(self, node: ast.SeatDecl, loops: tuple[ir.Loop, ...]) -> tuple[ir.Seat, ...]:
         declare(self.context, self.names, "seat", node.name, Symbol("seat", node.name.span))

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from frtspec.sema.exprs import Exprs
 
 INNER = "FRT0321"
+TOO_LARGE = "FRT0317"
+
+MOST = 64
+"""Structures that one can be made of, on all levels together: a reader follows no more, and
+what is called twice on each of many levels would grow without end."""
 
 
 @dataclass
@@ -31,6 +36,7 @@ class Compositions:
     structures: Mapping[str, Mapping[int, Built]]
     slots: dict[str, ir.Inner] = field(default_factory=dict)
     broken: bool = False
+    count: int = 0
 
     def add(self, node: ast.SlotDecl) -> None:
         """Resolve one slot; what can't be resolved was reported and has no entry."""
@@ -38,10 +44,17 @@ class Compositions:
         target = resolve(self.context, node.structure, self.structures)
         if target is None:
             return
+        self.count += 1 + made_of(target.structure)
+        if self.count > MOST:
+            message = f"with slot `{node.name.id}` this is made of more than {MOST} structures"
+            help = "make what belongs together one structure with a reference of its own"
+            self.context.error(TOO_LARGE, message, node.name.span, help=help)
+            return
         pins = self._pins(node, target)
         if node.index is not None or node.dims is not None:
             message = "a slot that is a structure has no shape and is not repeated"
-            self.context.error(INNER, message, node.name.span)
+            help = f"write `slot {node.name.id} : structure …`; of several, each is a slot"
+            self.context.error(INNER, message, node.name.span, help=help)
         inner = ir.Inner(
             name=target.structure.name,
             version=target.structure.version,
@@ -69,17 +82,25 @@ class Compositions:
                 continue
             if not isinstance(pin, ast.Is) or len(pin.values) != 1:
                 message = "what is settled about a slot is written `axis is value`"
-                self.context.error(INNER, message, pin.span)
+                help = "one value for an axis; what is left open is set by the seat"
+                self.context.error(INNER, message, pin.span, help=help)
             elif pin.axis.id not in known:
                 self.context.unknown("variant", pin.axis, known)
             elif pin.values[0].id not in known[pin.axis.id]:
                 values = known[pin.axis.id]
                 self.context.unknown(f"value of variant {pin.axis.id}", pin.values[0], values)
             elif pin.axis.id in out:
-                self.context.error("FRT0208", f"`{pin.axis.id}` is settled twice", pin.span)
+                message = f"`{pin.axis.id}` is settled twice"
+                self.context.error("FRT0208", message, pin.span, help="leave one of the two out")
             else:
                 out[pin.axis.id] = pin.values[0].id
         return tuple(out.items())
+
+
+def made_of(structure: ir.Structure) -> int:
+    """How many structures one is made of, on all levels together."""
+    inner = [slot.inner.whole for slot in structure.slots if slot.inner is not None]
+    return len(inner) + sum(made_of(one) for one in inner)
 
 
 def settled(inner: ir.Inner) -> Iterator[dict[str, str]]:
@@ -177,7 +198,9 @@ class InnerCall:
         if right:
             return given
         written = f"{self.node.func.id}({', '.join(names)})"
-        self.exprs.bad("FRT0310", f"`{self.node.func.id}` is called {written}", self.node.span)
+        message = f"`{self.node.func.id}` is called {written}"
+        help = "give its inputs in this order, or by name; no other arguments"
+        self.exprs.bad("FRT0310", message, self.node.span, help)
         return None
 
     def _fits(self, inner: ir.Inner, given: frozenset[str]) -> bool:
@@ -192,7 +215,8 @@ class InnerCall:
                     self._unsettled(inner, port, "is not given")
                 else:
                     message = f"`{self.node.func.id}` needs `{port.name}`"
-                    self.exprs.bad("FRT0310", message, self.node.span)
+                    help = f"write `{self.node.func.id}({port.name} = …)`"
+                    self.exprs.bad("FRT0310", message, self.node.span, help)
                 return False
         return True
 

@@ -43,6 +43,36 @@ class _Unused:
     diagnostic: Diagnostic
 
 
+class LostWords:
+    """Words in text that the parser could not read; remembers whether that mattered.
+
+    Whoever finds a word here leaves something unsaid, so the declaration is not known to be
+    right: ``mattered``.
+    """
+
+    def __init__(self, words: frozenset[str] = frozenset()) -> None:
+        self._words = words
+        self.mattered = False
+
+    def __contains__(self, name: str) -> bool:
+        return self._noted(name in self._words)
+
+    def __bool__(self) -> bool:
+        return self._noted(bool(self._words))
+
+    def any_of(self, names: Iterable[str]) -> bool:
+        """Whether one of the names is among the words."""
+        return self._noted(not self._words.isdisjoint(names))
+
+    def add(self, names: Iterable[str]) -> None:
+        """Words that are lost as well."""
+        self._words |= frozenset(names)
+
+    def _noted(self, found: bool) -> bool:
+        self.mattered |= found
+        return found
+
+
 @dataclass
 class Context:
     """Findings in one declaration.
@@ -53,7 +83,7 @@ class Context:
     """
 
     what: str
-    dropped: frozenset[str] = frozenset()
+    dropped: LostWords = field(default_factory=LostWords)
     imported: bool = False
     found: list[Diagnostic] = field(default_factory=list)
     used: set[tuple[str, str]] = field(default_factory=set)

@@ -233,8 +233,8 @@ class _Pattern:
         if slot.index != repeated:
             self.context.error(
                 FILLED,
-                f"slot `{name.id}` is {'' if slot.index else 'not '}repeated, and role "
-                f"`{node.name.id}` is {'' if repeated else 'not '}",
+                f"slot `{name.id}` is {repetition(slot.index)}, and role `{node.name.id}` is "
+                f"{repetition(repeated)}",
                 name.span,
                 help=f"write `role {node.name.id}{f'[{slot.index}]' if slot.index else ''} : …`",
             )
@@ -418,6 +418,8 @@ class _Pattern:
     def ports_whole(
         self, found: ir.Discover, boundary: ast.DiscoverBoundary, fixed: dict[str, str]
     ) -> None:
+        if self.context.guessing:  # a port, or what decides whether it is there, is misspelt
+            return
         structure = self.target.structure
         given = {name for name, _ in found.ports}
         for port in (*structure.inputs, *structure.outputs):
@@ -453,6 +455,10 @@ class _Pattern:
 
     def dropped(self, name: str) -> bool:
         return name in self.context.dropped or self.context.misspelt("slot", name)
+
+
+def repetition(index: str | None) -> str:
+    return "not repeated" if index is None else f"repeated over {index}"
 
 
 def _ruled_out(item: ir.Slot | ir.Point | ir.Port, fixed: dict[str, str]) -> bool:

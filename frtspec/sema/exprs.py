@@ -145,7 +145,8 @@ class Exprs:
             return self.bad(NO_PLACE, f"variant `{name.id}` is no value", name.span, help)
         if kind is not None:
             self.context.use(kind, name.id)
-            return self.bad(NO_PLACE, f"{kind} `{name.id}` is no value here", name.span)
+            call = f"call it: `{name.id}(…)`" if kind == "part" else None
+            return self.bad(NO_PLACE, f"{kind} `{name.id}` is no value here", name.span, call)
         self.context.unknown("name", name, [*self.scope.visible(), *self.sizes.dims])
         return ir.Invalid(name.span)
 

@@ -60,7 +60,7 @@ class _Builder:
         scaling = Scales(self.context, self.target, by_slot, {p.name: p for p in params})
         scales = scaling.build(self.members(ast.ScaleDecl))
         scaling.check_balances(scales, packing.balances)
-        lost = {"pack", "scale"} & self.context.dropped
+        lost = self.context.dropped.any_of(("pack", "scale"))
         whole = len(scales) == len(self.members(ast.ScaleDecl)) and not lost
         rungs = Rungs(
             self.context,

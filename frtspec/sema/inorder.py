@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile
@@ -12,6 +13,16 @@ from frtspec.syntax import ast
 Declared = tuple[SourceFile, ast.StructureDecl]
 Open = frozenset[str]
 Key = tuple[str, int | None]
+
+
+@dataclass
+class _Visit:
+    """A declaration on the way down: its slots still to be looked at, the names of structures
+    that it can't have."""
+
+    item: Declared
+    slots: Iterator[tuple[ast.SlotDecl, ast.StructRef, Declared]]
+    opened: set[str] = field(default_factory=set)
 
 
 def inner_first(
@@ -30,33 +41,35 @@ def inner_first(
             by_key.setdefault(key, []).append((source, node))
     done: set[int] = set()
     out: list[tuple[SourceFile, ast.StructureDecl, Open]] = []
-
-    def visit(item: Declared, path: tuple[ast.StructureDecl, ...]) -> None:
-        node = item[1]
-        if id(node) in done:
-            return
-        opened: set[str] = set()
-        for slot in _inner(node):
-            assert slot.structure is not None
-            wanted = slot.structure
-            number = None if wanted.version is None else whole(wanted.version.value)
-            for inner in by_key.get((wanted.name.id, number), ()):
-                if inner[1] in (*path, node):
-                    found.append(_circle(slot, inner[1]))
-                    opened.add(wanted.name.id)
-                else:
-                    visit(inner, (*path, node))
-        if id(node) not in done:
-            done.add(id(node))
-            out.append((*item, frozenset(opened)))
-
-    for item in nodes:
-        visit(item, ())
+    for root in nodes:
+        path = [_Visit(root, _inner(root[1], by_key))] if id(root[1]) not in done else []
+        while path:  # a chain of slots may be longer than Python's stack
+            here = path[-1]
+            step = next(here.slots, None)
+            if step is None:
+                path.pop()
+                done.add(id(here.item[1]))
+                out.append((*here.item, frozenset(here.opened)))
+                continue
+            slot, wanted, inner = step
+            if any(inner[1] is visit.item[1] for visit in path):
+                found.append(_circle(slot, inner[1]))
+                here.opened.add(wanted.name.id)
+            elif id(inner[1]) not in done:
+                path.append(_Visit(inner, _inner(inner[1], by_key)))
     return out
 
 
-def _inner(node: ast.StructureDecl) -> list[ast.SlotDecl]:
-    return [m for m in node.members if isinstance(m, ast.SlotDecl) and m.structure is not None]
+def _inner(
+    node: ast.StructureDecl, by_key: dict[Key, list[Declared]]
+) -> Iterator[tuple[ast.SlotDecl, ast.StructRef, Declared]]:
+    """Each declaration that a slot of this one may mean."""
+    for slot in node.members:
+        if isinstance(slot, ast.SlotDecl) and slot.structure is not None:
+            wanted = slot.structure
+            number = None if wanted.version is None else whole(wanted.version.value)
+            for inner in by_key.get((wanted.name.id, number), ()):
+                yield slot, wanted, inner
 
 
 def _circle(slot: ast.SlotDecl, node: ast.StructureDecl) -> Diagnostic:

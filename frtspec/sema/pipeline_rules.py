@@ -46,7 +46,7 @@ class Rules:
         if len(node.subjects) != len(wanted):
             takes = " and ".join(check.subjects) or "nothing"
             more = ", or several" if check.many else ""
-            message = f"check `{name}` is about {takes}{more}, here about {len(node.subjects)}"
+            message = f"check `{name}` is about {takes}{more}; {len(node.subjects)} are named here"
             self.wrong(node, message, f"write `{_written(name)}`")
             return None
         named_once(self.context, "subject", node.subjects)

@@ -120,7 +120,7 @@ class References:
         self.context.error(
             "FRT0202", problem, node.name.span, notes=((before.span, "declared here"),), help=help
         )
-        self.context.dropped |= {name}
+        self.context.dropped.add((name,))
 
     def _misplaced(self, node: ast.LetStmt, message: str) -> None:
         self.context.error(OUT_OF_PLACE, message, node.name.span)

@@ -181,6 +181,13 @@ class _Builder:
                 self.node.name.span,
                 help="a reference says what the region computes: reference { … yield y = … }",
             )
+        if decls and not structure.outputs and not self.context.dropped:
+            self.context.error(
+                "FRT0209",
+                f"structure `{structure.name}` has no output",
+                self.node.name.span,
+                help="a region gives something: out y [rows M, D] : host",
+            )
         structure = replace(structure, reference=body, points=self.points(builder, exprs))
         if decls:
             structure = self.typed(structure)
@@ -280,7 +287,7 @@ class _Builder:
 
     def report(self, problem: Problem, where: list[str], total: int) -> None:
         words_in = set(problem.message.replace("`", " ").split())
-        if problem.code == "FRT0306" and words_in & self.context.dropped:
+        if problem.code == "FRT0306" and self.context.dropped.any_of(words_in):
             return
         if problem.code == "FRT0304" and self.read.vague:
             return

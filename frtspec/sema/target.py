@@ -139,7 +139,7 @@ def resolve(
         if len(by_version) > 1:
             return None
         (built,) = by_version.values()
-    context.dropped |= built.dropped
+    context.dropped.add(built.dropped)
     if ref.seam is None:
         return Target(built.structure, None)
     seam = next((s for s in built.structure.seams if s.name == ref.seam.id), None)

@@ -12,7 +12,7 @@ from frtspec.ir import expr as ir
 from frtspec.ir.decl import Port, Slot, Structure
 from frtspec.ir.opcall import OpCall
 from frtspec.ir.ops import OPS
-from frtspec.ir.types import SCALAR, UNKNOWN, OpError, Tensor, Unknown, ValueType
+from frtspec.ir.types import QUANTISED, SCALAR, UNKNOWN, OpError, Tensor, Unknown, ValueType
 from frtspec.sema.combos import Combo, combos
 from frtspec.sema.innertypes import Unified, unify
 
@@ -347,12 +347,15 @@ class _Inference:
                 OUTPUT_TYPE,
                 f"output `{port.name}` is {declared}, not {value}",
                 stmt.span,
-                (
-                    f"cast it: cast(…, {like})"
-                    if port.dtype == "host"
-                    else f"cast it: {port.dtype}(…)"
-                ),
+                _converted(port, like),
             )
+
+
+def _converted(port: Port, like: str) -> str:
+    """How a value gets the dtype of an output."""
+    if port.dtype in QUANTISED:
+        return f"quantise it: quantize(…, {port.dtype}, {port.scale or 'scale'})"
+    return f"cast it: cast(…, {like})" if port.dtype == "host" else f"cast it: {port.dtype}(…)"
 
 
 def _same(before: tuple[ValueType, ...], now: tuple[ValueType, ...]) -> bool:

@@ -310,6 +310,7 @@ def test_the_command_compiles_a_file_and_prints_json(
     ("binding", "target", "parts"),
     [
         ("lama", "factory.py:llama", ("no binding lama", "did you mean `llama`")),
+        ("../llama", "factory.py:llama", ("names no binding",)),
         ("no/such.frt", "factory.py:llama", ("no/such.frt",)),
         ("llama", "factory.py:lama", ("factory.py has no lama", "did you mean `llama`")),
         ("llama", "factory.py:nothing", ("returned NoneType", "(model, forward)")),

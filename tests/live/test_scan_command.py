@@ -138,6 +138,7 @@ def test_a_package_that_is_not_there(folder: Path, capsys: pytest.CaptureFixture
     assert "run `frtspec gen`" in capsys.readouterr().err
 
 
-def test_a_name_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert scan("alone", "--name", "two words") == USAGE
+@pytest.mark.parametrize("name", ["two words", "1x", "class", "ä"])
+def test_a_name_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert scan("alone", "--name", name) == USAGE
     assert "can't be a binding's name" in capsys.readouterr().err

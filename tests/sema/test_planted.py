@@ -89,7 +89,7 @@ KINDS = (
     Kind("unknown value of a fact", r"expect returns (tensor)", _drop_letter),
     Kind("no range of versions", r'"(>=5[^"]*)"', lambda m: '"5 and up"'),
     Kind("misspelt dim of a binding", r"0\.\.(L) \{", lambda m: m[0].replace("L", "Layers")),
-    Kind("unknown dim of a seat", r"dims \{ (D|K) =", lambda m: m[0].replace(m[1], "Zz")),
+    Kind("unknown dim of a seat", r"^ {4,}dims \{ (D|K) =", lambda m: m[0].replace(m[1], "Zz")),
     Kind("unknown source of a dim", r"= (config)\.num_hidden_layers", _drop_letter),
     Kind("misspelt output of a boundary", r"(y) = output", lambda m: "yy = output"),
 )

@@ -218,11 +218,11 @@ CODES = (
     code(
         "0317",
         "types",
-        "number or expression too large",
-        "A number is beyond what a size, a version or a float can be, or an expression is nested "
-        "deeper than anyone can read.",
+        "number, expression or structure too large",
+        "A number is beyond what a size, a version or a float can be, an expression is nested "
+        "deeper than anyone can read, or a structure is made of too many others.",
         swap(file(STRUCTURE), "slot w [D, F]", "slot w [D ** 20, F]"),
-        "Write a smaller number, or name parts of the expression.",
+        "Write a smaller number, name parts of the expression, or make one structure of several.",
     ),
     code(
         "0318",
