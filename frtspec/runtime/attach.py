@@ -21,6 +21,7 @@ from frtspec.runtime.plan import Plan
 from frtspec.runtime.precision import precision_spec
 from frtspec.runtime.ranks import Ranks
 from frtspec.runtime.records import SeatRecord
+from frtspec.runtime.rungcache import RungCache
 from frtspec.runtime.session import Session, isolated
 from frtspec.runtime.spec import HostBinding
 from frtspec.runtime.watch import Watch
@@ -51,6 +52,7 @@ def attach(
     latency: str = "auto",
     calibration: Any = None,
     group: Any = None,
+    decisions: Any = "auto",
 ) -> Plan:
     """Find the seats, calibrate, gate, and activate what holds.
 
@@ -76,6 +78,8 @@ def attach(
                    the cache's and keep it there; None: measure
     group          ``torch.distributed`` group, or "world", whose ranks attach as one: samples
                    united, a seat bound on all or on none; None: this process alone
+    decisions      which rung was measured first on this box: a file, "auto" for the cache's,
+                   or None to try rungs in the impl's order
 
     Returns a Plan, also when nothing is bound. Raises Refusal when the host as a whole
     is not one that can be attached: wrong class or version, training mode, options that
@@ -95,10 +99,10 @@ def attach(
         rungs=rungs,
         latency=latency,
     )
-    ranks = Ranks(group)
+    ranks, measured = Ranks(group), RungCache.open(decisions)
     with ranks.together():
         session = Session.open(
-            binding, model, forward, observations, held_out, options, calibration, ranks
+            binding, model, forward, observations, held_out, options, calibration, ranks, measured
         )
         chosen: list[SeatRecord] = []
         with swap.undone_on_error(model):
@@ -127,6 +131,7 @@ def build(
     rungs: Sequence[str] | None = None,
     calibration: Any = None,
     group: Any = None,
+    decisions: Any = "auto",
 ) -> Plan:
     """Calibrate and bind without judging: every seat that binds is active.
 
@@ -142,10 +147,10 @@ def build(
         rungs=rungs,
         latency="skip",
     )
-    ranks = Ranks(group)
+    ranks, measured = Ranks(group), RungCache.open(decisions)
     with ranks.together():
         session = Session.open(
-            binding, model, forward, observations, None, options, calibration, ranks
+            binding, model, forward, observations, None, options, calibration, ranks, measured
         )
         with swap.undone_on_error(model):
             if session.open_records():

@@ -79,6 +79,15 @@ def load(path: Path) -> Calibration:
             fix='save one with plan.calibration.save(path), or pass calibration="auto"',
         )
     try:
+        with path.open("rb"):
+            pass
+    except OSError as error:  # what can't be opened is not damaged
+        raise Refusal(
+            "calibration.file",
+            f"{path} can't be read: {error.strerror or error}",
+            fix="check what stands at this path, and its permissions",
+        ) from None
+    try:
         return _checked(*_read(path))
     except Damaged:
         return _once_more(path)

@@ -30,6 +30,7 @@ from frtspec.runtime.metrics import row_distance, row_errors
 from frtspec.runtime.observe import Observation
 from frtspec.runtime.probe import probe, probe_inputs
 from frtspec.runtime.recorders import named_inputs
+from frtspec.runtime.rungcache import Decision, Key, RungCache
 from frtspec.runtime.seatmodule import SeatModule
 from frtspec.runtime.siblings import SiblingModule, Stash
 from frtspec.runtime.spec import BandSpec, Route, RungSpec, ScaleSpec, Seat
@@ -82,10 +83,12 @@ def bind_seat(
     *,
     rungs: Sequence[str] | None = None,
     on_guard_fail: str = "fallback",
+    decisions: RungCache | None = None,
 ) -> BoundSeat:
     """Pack the seat's weights and bind them to a rung.
 
     rungs          kinds to try; None: all but ``emulate``
+    decisions      which rung was measured first on this box: it is tried first
     on_guard_fail  ``fallback`` or ``raise``: what a call does that the seat is not bound for
 
     Raises Refusal: what calibration found, ``host.*`` (the host is not what the binding
@@ -115,7 +118,7 @@ def bind_seat(
     eligible.check_needs(seat, route.impl, dims)
     sizes = {name: dims[dim] for name, dim in route.impl.SPEC.sizes.items()}
     impl = build(seat, route.impl, weights, observation, {**route.params, **sizes})
-    climb = _Climb(seat, impl, observation, device, dims, rungs)
+    climb = _Climb(seat, impl, observation, device, dims, rungs, decisions)
     forms = climb.forms(_contraction(weights))
     (widths,) = form.widths
     bands = tuple(item.band for item in forms)
@@ -246,6 +249,7 @@ class _Climb:
     device: torch.device
     dims: Mapping[str, int]
     asked: Sequence[str] | None
+    decisions: RungCache | None = None
 
     def __post_init__(self) -> None:
         self.trail: list[TrailRow] = []
@@ -275,7 +279,9 @@ class _Climb:
 
     def _first(self, band: tuple[Band, Sequence[RungSpec]], k: int) -> Form | None:
         whole, rungs = band
-        for rung in rungs:
+        decided = self._decided(whole)
+        first, why = ("", "") if decided is None else (decided.winner, f"{decided.why}; ")
+        for rung in sorted(rungs, key=lambda rung: rung.label != first):
             if not self._asked_for(rung):
                 continue
             try:
@@ -283,9 +289,17 @@ class _Climb:
             except Refusal as refusal:
                 self.trail.append(TrailRow(rung.label, refusal.code, refusal.what, fix=refusal.fix))
                 continue
+            reason = (why if rung.label == first else "") + reason
             self.trail.append(TrailRow(rung.label, "rung.bound", reason, "bound"))
             return form
         return None
+
+    def _decided(self, band: Band) -> Decision | None:
+        """What a measurement on this box left for just this seat's sizes and rows."""
+        if self.decisions is None:
+            return None
+        spec = self.impl.SPEC
+        return self.decisions.find(Key.of(self.seat, spec, self.dims, band, self.device))
 
     def _asked_for(self, rung: RungSpec) -> bool:
         if self.asked is None:

@@ -46,6 +46,7 @@ from frtspec.runtime.qualification import Found
 from frtspec.runtime.ranks import Ranks
 from frtspec.runtime.records import CalibrationRecord, Noise, SeatRecord, UnitRecord, failure_of
 from frtspec.runtime.reference import SeatReference
+from frtspec.runtime.rungcache import RungCache
 from frtspec.runtime.samples import Thunk
 from frtspec.runtime.spec import HostBinding, Route, Seat
 
@@ -85,6 +86,7 @@ class Session:
         self.references: dict[str, SeatReference] = {}
         self.links: tuple[links.Proof, ...] = ()
         self.source, self.ranks = Source(), Ranks()
+        self.rungs: RungCache | None = None
 
     @staticmethod
     def open(
@@ -96,6 +98,7 @@ class Session:
         options: Options,
         calibration: Any = None,
         ranks: Ranks | None = None,
+        rungs: RungCache | None = None,
     ) -> Session:
         """Checks everything that concerns the whole host; raises Refusal before touching it."""
         binding = hosts.check_host(binding, model)
@@ -108,7 +111,7 @@ class Session:
             max_samples=options.max_samples,
         )
         session = Session(binding, model, stream, apart, options)
-        session.ranks = ranks or session.ranks
+        session.ranks, session.rungs = ranks or session.ranks, rungs
         session._select()
         places = [record.seat for record in session.records]
         session.source = Source.open(
@@ -269,6 +272,7 @@ class Session:
                 *(f"{n.seat} {n.point}: {n.text}" for n in self.calibrated.notes),
                 *(proof.text for proof in self.links),
                 *self.source.notes,
+                *(() if self.rungs is None else self.rungs.problems),
             ),
             origin=self.source.origin,
             digest=self.source.digest,
@@ -329,6 +333,7 @@ class Session:
                     self.calibrated,
                     rungs=self.options.rungs,
                     on_guard_fail=self.options.on_guard_fail,
+                    decisions=self.rungs,
                 )
                 record.build(bound)
 
