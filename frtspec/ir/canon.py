@@ -127,6 +127,9 @@ def canonical(value: object) -> Any:
             return {"name": name}
         case ast.HostPath() | ast.PathPart():
             return _path(value)
+        case ast.Match() if any(map(_refuses_the_rest, value.arms)):
+            arms = tuple(arm for arm in value.arms if not _refuses_the_rest(arm))
+            return _fields(dataclasses.replace(value, arms=arms))
         case tuple() | list():
             return [canonical(item) for item in value]
         case frozenset() | set():
@@ -135,6 +138,12 @@ def canonical(value: object) -> Any:
             return _fields(value)
         case _:
             raise TypeError(f"no canonical form: {type(value).__name__}")
+
+
+def _refuses_the_rest(arm: ast.MatchArm) -> bool:
+    """``else => refuse``: what a match does anyway with a value that no arm serves."""
+    rest = isinstance(arm.pattern, ast.Else)
+    return rest and isinstance(arm.value, ast.Name) and arm.value.id == "refuse"
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ DEFAULTS = {
     "StructRef.version": "the version may be left out where a structure has one",
     "StatRequest.granularity": "a statistic is per tensor unless it says otherwise",
     "NumericsDecl.items": "a product adds up in f32 unless it says otherwise",
+    "Match.arms": "a value of a config that no arm serves is refused",
 }
 """Where a restated default can be left out. Each is proven by ``test_default``."""
 
@@ -106,6 +107,17 @@ scheme quick {
 }
 """
 
+BINDING = """
+binding b {
+  host transformers ">=5.0" class Model
+  seat proj : s version 1 at proj when match config.act { "none" => true, else => refuse } {
+    slot w = weight : out_in
+    point x_in = input
+    boundary at proj { x = input, y = output }
+  }
+}
+"""
+
 
 @pytest.mark.parametrize(
     ("kind", "said", "left_out"),
@@ -113,16 +125,17 @@ scheme quick {
         ("StructRef.version", "at s version 1", "at s"),
         ("StatRequest.granularity", "amax per tensor", "amax"),
         ("NumericsDecl.items", "acc f32, ", ""),
+        ("Match.arms", ", else => refuse", ""),
     ],
 )
 def test_default(kind: str, said: str, left_out: str) -> None:
-    text = "frt 1\n" + STRUCTURE + IMPL + SCHEME
+    text = "frt 1\n" + STRUCTURE + IMPL + SCHEME + BINDING
     assert kind in DEFAULTS and said in text
     assert contracts(text.replace(said, left_out)) == contracts(text)
 
 
 def test_every_default_is_proven() -> None:
-    proven = {mark.args[1][place][0] for mark in test_default.pytestmark for place in range(3)}
+    proven = {row[0] for mark in test_default.pytestmark for row in mark.args[1]}
     assert proven == set(DEFAULTS)
 
 

@@ -271,7 +271,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="gemma",
     source_digest="d072b3d7edc1017395065c9f9a833d349ab57ca29e1fb425d46550b4b0264138",
-    contract_digest="e5ec62b0d8dbaf00e1fcad1dd892665a280ac21c48c00cc924881269f8af1c32",
+    contract_digest="22af5333df50aadab3eb095772f3c9fda693d65c3dc5afe557501b9d311f16c6",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("GemmaForCausalLM",)),),
     dims=dims,
     seats=seats,

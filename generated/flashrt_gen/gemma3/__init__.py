@@ -359,7 +359,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="gemma3",
     source_digest="1b20f6765c1b5c985fec121829e3f53de464ba6769e6663742c5d5dd3787eb95",
-    contract_digest="7915f1a0047a8c1d36c24d8bbd04f673c687770f25a72b7197288e164abf6824",
+    contract_digest="53cacd41f7212dc670ecf796fef06bade861ff929290d881879d3239efc54db6",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Gemma3ForCausalLM",)),),
     dims=dims,
     seats=seats,

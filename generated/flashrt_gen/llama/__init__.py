@@ -271,7 +271,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="llama",
     source_digest="4ddee122fdb8c7f77aba715ffdf74b5ae2aa0c0751204653cec2b9a127ce2bdf",
-    contract_digest="c2b932383962c3a8d90b5597529b75a30bcca4adebe199aa18c38139d54cb199",
+    contract_digest="4a9d9060ce9ba45a142ad2f7be5884afd3489562d051db0ea2ce2344bf11f39b",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("LlamaForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -522,7 +522,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="paligemma",
     source_digest="273c9d03a7d69d0e4f7e4e6785fa43311245a70faee9a3087e9da041a4a813a3",
-    contract_digest="e66a6fb16142ceda9c520308bce23fa83508990c152ca8f4c405a010257389b9",
+    contract_digest="302f9579869e5b57a8b4b04578eaa9970287e4d508f2e153e4d75ac132fc7f80",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("PaliGemmaForConditionalGeneration",)),),
     dims=dims,
     seats=seats,

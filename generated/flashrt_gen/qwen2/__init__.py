@@ -262,7 +262,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen2",
     source_digest="892a07799b3421c1ec20392a0774ed504fdaa857236f03a3b1eb4a0a5266bb00",
-    contract_digest="3f65c2c899c82af6a9fe991cb272c50a812742a4ba5ce25f6278a3c9087057c8",
+    contract_digest="be591009d108c0acae464921cea28fa24f3bd97b42cfc7069f2a5a529c760309",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen2ForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -322,7 +322,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen3",
     source_digest="6d00276c999efc7fd6833559a3dd0fc117aed2f88e88a550ef0c2fd6100cb671",
-    contract_digest="d89ae3505361882f332ef10f4b369b658c129f480f41e408f0bc0d5ceeb633e2",
+    contract_digest="f79d6b60abdadd15a99026e0baf77bbea69b58b19fb7a37f4b761f6b5241bd86",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3ForCausalLM",)),),
     dims=dims,
     seats=seats,

@@ -451,7 +451,7 @@ def seats(model: Any) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen3_5",
     source_digest="ae2d402f14ebe687debb51e1c3ef35782044afd44b7917a55af98a84f3c7f05f",
-    contract_digest="db8fbfab4dd598ae8568f326ac4889cd3ea3a3a894d7b3bf59b0e62392bf26e9",
+    contract_digest="3d97a63428f45fcba33b245a27e38d5f159b5602cb36c2dc91d570b436129d3e",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3_5ForCausalLM",)),),
     dims=dims,
     seats=seats,

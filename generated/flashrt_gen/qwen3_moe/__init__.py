@@ -372,7 +372,7 @@ def seats(model: Any) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen3_moe",
     source_digest="6b9be12daf359cf8599c937b5dec61afd2b045506bbbb41dc7aef78765e87f08",
-    contract_digest="0e798ae31c04fdd78503027f643b2bfb0011c68086b7f14384826875d8e198c7",
+    contract_digest="2c424ad3829e032c599c335f220b1f8cac627b96cad3454bb1c3a2576e186490",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3MoeForCausalLM",)),),
     dims=dims,
     seats=seats,

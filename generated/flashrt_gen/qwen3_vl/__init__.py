@@ -620,7 +620,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="qwen3_vl",
     source_digest="f3df005e59a6441357d7f560863a9887190c4dc588a888ed9ef8f12f93e451a7",
-    contract_digest="ffe6ece0dcebcb422cb188e9d9d2bc82c4f5a57aea89e3a288a055adc38a8c35",
+    contract_digest="596eb36bdac6fd972670c208094f2abe84867a227735f7b14037214d127a5983",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3VLForConditionalGeneration",)),),
     dims=dims,
     seats=seats,

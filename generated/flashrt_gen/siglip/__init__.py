@@ -300,7 +300,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 HOST = rt.HostBinding(
     name="siglip",
     source_digest="989ffd4fc37fc435d964b4952cc8624c4c849932f68584f9b737d2aeabf568d1",
-    contract_digest="09bb4518c8ccd4d4e2c7e055daac628d5a72c6e02a990c9d334c5a9e5c776db7",
+    contract_digest="714f16065446c84717a17fddb0c62f4b0b8302805709abdd755eaff73b16da15",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("SiglipVisionModel",)),),
     dims=dims,
     seats=seats,
