@@ -16,9 +16,9 @@ from frtspec.ir.types import OpError, Tensor, Unknown, ValueType
 from frtspec.ir.walk import parts
 from frtspec.sema.common import granularity, one_of
 from frtspec.sema.context import Context
+from frtspec.sema.repeated import summed
 from frtspec.sema.scales import fitting
 from frtspec.sema.target import Target
-from frtspec.sema.typing import summed
 from frtspec.syntax import ast
 
 PACK, LAYOUT = "FRT0401", "FRT0411"

@@ -11,9 +11,9 @@ from frtspec.ir import decl as ir
 from frtspec.ir import words
 from frtspec.ir.ops import OPS, PRODUCTS_OF_CODES, TORCH_LOWERINGS
 from frtspec.ir.walk import ops
+from frtspec.sema.arms import complete_arms
 from frtspec.sema.common import named_once, one_of, only_one, version
 from frtspec.sema.context import Context, listing
-from frtspec.sema.exprs import complete_arms
 from frtspec.sema.scope import Scope
 from frtspec.sema.sizes import Sizes, whole
 from frtspec.sema.target import Target

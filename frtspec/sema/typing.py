@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from frtspec.diag.source import Span
-from frtspec.dims import Axis, DimError, Poly, Shape, axis, shape_text
+from frtspec.dims import DimError, Poly, Shape, shape_text
 from frtspec.ir import expr as ir
 from frtspec.ir.decl import Port, Slot, Structure
 from frtspec.ir.opcall import OpCall
@@ -15,6 +15,7 @@ from frtspec.ir.ops import OPS
 from frtspec.ir.types import QUANTISED, SCALAR, UNKNOWN, OpError, Tensor, Unknown, ValueType
 from frtspec.sema.combos import Combo, combos
 from frtspec.sema.innertypes import Unified, unify
+from frtspec.sema.repeated import stacked, summed
 
 __all__ = ["Combo", "Problem", "Typing", "combos", "infer"]
 
@@ -176,7 +177,7 @@ class _Inference:
                 continue
             value = self.defs.get(id(inner), UNKNOWN)
             if inner.kind == "emit":
-                results[inner.name] = _stacked(value, stmt.dim, place or 0)
+                results[inner.name] = stacked(value, stmt.dim, place or 0)
             elif not isinstance(value, Unknown) and value != starts.get(inner.name, value):
                 self.problem(
                     SCAN,
@@ -370,46 +371,6 @@ def _fits(value: Shape, declared: Shape) -> bool:
     )
 
 
-def _stacked(value: ValueType, dim: Poly, place: int) -> ValueType:
-    """A value emitted at every step, with the scan's axis back in its place."""
-    if not isinstance(value, Tensor):
-        return UNKNOWN
-    k = place if place >= 0 else len(value.shape) + 1 + place
-    return Tensor(value.shape[:k] + (dim,) + value.shape[k:], value.dtype)
-
-
 def _joined(node: ir.Op) -> int:
     position = dict(node.attrs).get("axis", 0)
     return position if isinstance(position, int) else 0
-
-
-def summed(value: ValueType, index: str, position: int) -> ValueType | None:
-    """The type of ``cat(each i => …)``: the joined axis summed over the index."""
-    if not isinstance(value, Tensor):
-        return value
-    shape = list(value.shape)
-    if not -len(shape) <= position < len(shape):
-        return value
-    total = _sum_axis(shape[position], index)
-    shape[position] = total or shape[position]
-    still = any(f"[{index}]" in symbol for item in shape for symbol in item.symbols())
-    return None if total is None or still else Tensor(tuple(shape), value.dtype)
-
-
-def _sum_axis(item: Axis, index: str) -> Axis | None:
-    """``2*N[i]`` summed over i is ``2*sum(N)``; a fixed size counts once per index."""
-    if not isinstance(item, Poly):
-        return None
-    mark = f"[{index}]"
-    total = Poly.const(0)
-    for monomial, coefficient in item.terms:
-        repeated = [name for name, _ in monomial if name.endswith(mark)]
-        term = Poly(((monomial, coefficient),))
-        if not repeated:
-            total = total + term * Poly.symbol(f"count({index})")
-        elif len(repeated) == 1 and dict(monomial)[repeated[0]] == 1:
-            name = repeated[0]
-            total = total + term.subs({name: Poly.symbol(f"sum({name[: -len(mark)]})")})
-        else:
-            return None
-    return axis((total / item.den,))

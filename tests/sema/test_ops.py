@@ -41,11 +41,13 @@ structure s version 1 {
   in  flags [rows M, D] : bool
   in  codes [D, F] : int8 scale codes_s
   in  one   [rows M, D] : f32
+  out y     [rows M, D] : host
   slot w     [D, F]
   slot w_out [F, D]
   slot bias  [D]
   reference {
     point p = EXPR
+    yield y = x
   }
 }
 """
@@ -161,7 +163,7 @@ def tensors(found: Structure, host: torch.dtype) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_the_rule_says_what_torch_does(expression: str, host: torch.dtype) -> None:
     found = structure(expression)
-    (let,) = found.reference
+    let, _ = found.reference
     assert isinstance(let, ir.Let)
     inferred = infer(found, combos(found)[0]).values["p"]
     assert isinstance(inferred, Tensor)
