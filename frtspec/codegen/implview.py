@@ -30,7 +30,7 @@ from frtspec.codegen.signatures import Function, param_parameter, variant_parame
 from frtspec.codegen.structview import dims_line
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
-from frtspec.ir.decl import Impl, Pack, Scale, Slot, Structure
+from frtspec.ir.decl import Impl, ImplParam, Pack, Scale, Slot, Structure
 from frtspec.ir.expr import EachOf, Expr, Op, Ref
 from frtspec.ir.walk import ops, parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
@@ -327,6 +327,9 @@ class _Builder:
         factors = [scale.name for scale in self.balances()]
         if factors:
             said.append(f"{', '.join(factors)}: the largest magnitude of each channel, float32")
+        said += [
+            limits(param) for param in self.impl.params if (param.lo, param.hi) != (None, None)
+        ]
         text = "Pack once."
         return docstring(f"{text} {', '.join(said).capitalize()}." if said else text, depth=2)
 
@@ -366,3 +369,9 @@ class _PackExpressions(Expressions):
                 return Py(name if index is None else "each", PRIMARY)
             case _:
                 raise Unsupported("an expression in a pack", expr.span)
+
+
+def limits(param: ImplParam) -> str:
+    """``alpha from 0 to 1``."""
+    low = "" if param.lo is None else f" from {number(param.lo)}"
+    return f"{param.name}{low}" + ("" if param.hi is None else f" to {number(param.hi)}")

@@ -71,7 +71,10 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     # small parts
     "Docstring": {"text": DOCS, "raw": "the formatter"},
     "DimItem": {"alternatives": SHAPES, "rows": SHAPES},
-    "TypeRef": {"name": f"{CHECK}: types of values", "scale": f"{REFERENCE}: codes under a scale; {GATES}"},
+    "TypeRef": {
+        "name": f"{CHECK}: types of values",
+        "scale": f"{REFERENCE}: codes under a scale; {GATES}",
+    },
     "PathPart": {"text": SEATS, "expr": SEATS},
     "HostPath": {"text": f"{SEATS}; messages", "parts": SEATS},
     "Range": dict.fromkeys(("lo", "hi", "inclusive"), f"{SEATS}: loops; {CHECK}: indexes, bands"),
@@ -85,7 +88,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "IndexDecl": {"name": SHAPES, "range": f"{CHECK}: how many siblings a seat may have"},
     "ParamDecl": {
         **dict.fromkeys(("name", "default"), f"{REFERENCE}; {IMPL}: params of impls"),
-        **dict.fromkeys(("least", "most"), f"{CHECK}: what a route may set"),
+        **dict.fromkeys(("least", "most"), f"{CHECK}: what a route may set; {IMPL}: docstrings"),
     },
     "PortDecl": {
         "direction": STRUCTURE,

@@ -83,7 +83,7 @@ class DecoderFfnNvfp4Awq(BoundImpl):
         clamp_high: float = 4,
     ) -> None:
         """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel,
-        float32."""
+        float32, alpha from 0 to 1, clamp_low from 0.01 to 1, clamp_high from 1 to 100."""
         super().__init__()
         self.activation = activation
         in_b_factors = numerics.balance(in_b, alpha=alpha, low=clamp_low, high=clamp_high)

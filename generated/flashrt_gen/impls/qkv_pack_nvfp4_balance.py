@@ -67,7 +67,8 @@ class QkvPackNvfp4Balance(BoundImpl):
         clamp_low: float = 0.25,
         clamp_high: float = 4,
     ) -> None:
-        """Pack once. Weights are in_out, in_b: the largest magnitude of each channel, float32."""
+        """Pack once. Weights are in_out, in_b: the largest magnitude of each channel, float32,
+        alpha from 0 to 1, clamp_low from 0.01 to 1, clamp_high from 1 to 100."""
         super().__init__()
         if bias == "add" and b is None:
             raise ValueError("b is needed where bias is add")

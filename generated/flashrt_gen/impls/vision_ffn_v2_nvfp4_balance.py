@@ -85,7 +85,7 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
         clamp_high: float = 4,
     ) -> None:
         """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel,
-        float32."""
+        float32, alpha from 0 to 1, clamp_low from 0.01 to 1, clamp_high from 1 to 100."""
         super().__init__()
         in_b_factors = numerics.balance(in_b, alpha=alpha, low=clamp_low, high=clamp_high)
         self.keep_scale("in_b", 1 / in_b_factors)

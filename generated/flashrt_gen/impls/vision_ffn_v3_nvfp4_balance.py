@@ -87,7 +87,7 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         clamp_high: float = 4,
     ) -> None:
         """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel,
-        float32."""
+        float32, alpha from 0 to 1, clamp_low from 0.01 to 1, clamp_high from 1 to 100."""
         super().__init__()
         if bias == "add" and b_fc1 is None:
             raise ValueError("b_fc1 is needed where bias is add")
