@@ -47,9 +47,9 @@ class SpecFields:
         packs = {p.name: (p.format, per_text(p.granularity)) for p in impl.packs if quantised(p)}
         if packs:
             fields.append(f"packs={pyrepr(packs)}")
-        at_call = [self.scale(s) for s in impl.scales if not s.measured]
+        at_call = [f"{pyrepr(s.name)}: {self.scale(s)}" for s in impl.scales if not s.measured]
         if at_call:
-            fields.append(f"at_call=({', '.join(at_call)},)")
+            fields.append(f"at_call={{{', '.join(at_call)}}}")
         points = {point.name for point in self.structure.points}
         stores = {name: dtype for name, dtype in impl.numerics.stores if name in points}
         if stores:

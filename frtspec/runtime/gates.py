@@ -172,7 +172,7 @@ def parity_bound(k: int, *, chained: bool = False) -> float:
 
 def chained(spec: ImplSpec) -> bool:
     """Whether an impl quantises to four bits again behind a product."""
-    scaled = [*spec.at_call, *spec.scales.values()]
+    scaled = [*spec.at_call.values(), *spec.scales.values()]
     return len({scale.point for scale in scaled if scale.kind == "nvfp4"}) > 1
 
 

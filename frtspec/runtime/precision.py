@@ -51,7 +51,7 @@ def _seat(parameters: Inventory, record: SeatRecord, seen: Observation | None) -
     impl = record.bound.impl
     for point, dtype in impl.SPEC.stores.items():
         points.get(point, {}).update(method="rounded", dtype=dtype)
-    for scale in impl.SPEC.at_call:
+    for scale in impl.SPEC.at_call.values():
         points[scale.point].update(
             method="at each call", dtype=scale.kind, granularity=f"per {scale.per}"
         )

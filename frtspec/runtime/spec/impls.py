@@ -68,7 +68,7 @@ class ImplSpec:
 
     packs    quantised packs: name -> (format, granularity)
     scales   what calibration has to measure for it
-    at_call  points that it quantises with scales of each call, and how
+    at_call  scales that it takes from the values of each call
     stores   points that it rounds to a dtype
     params   numbers that a route may set, with their defaults
     sizes    dims that no argument shows and that it is told: keyword -> dim
@@ -88,7 +88,7 @@ class ImplSpec:
     rungs: tuple[RungSpec, ...]
     bands: tuple[BandSpec, ...] = ()
     packs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    at_call: tuple[ScaleSpec, ...] = ()
+    at_call: Mapping[str, ScaleSpec] = field(default_factory=dict)
     stores: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, float] = field(default_factory=dict)
     sizes: Mapping[str, str] = field(default_factory=dict)

@@ -45,10 +45,10 @@ class DecoderFfnFp8Dynamic(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"gate_up": ("fp8_e4m3", "channel"), "down": ("fp8_e4m3", "channel")},
-        at_call=(
-            ScaleSpec("x_after_norm", "fp8_e4m3", "row"),
-            ScaleSpec("act_after_mul", "fp8_e4m3", "row"),
-        ),
+        at_call={
+            "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "row"),
+            "hid_s": ScaleSpec("act_after_mul", "fp8_e4m3", "row"),
+        },
     )
 
     gate_up: Tensor  # fp8_e4m3 [2*F, D]: rows of w_gate, then of w_up

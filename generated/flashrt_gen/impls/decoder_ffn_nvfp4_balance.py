@@ -53,10 +53,10 @@ class DecoderFfnNvfp4Balance(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"gate_up": ("nvfp4", "block 16"), "down": ("nvfp4", "block 16")},
-        at_call=(
-            ScaleSpec("x_after_norm", "nvfp4", "block 16"),
-            ScaleSpec("act_after_mul", "nvfp4", "block 16"),
-        ),
+        at_call={
+            "in_s": ScaleSpec("x_after_norm", "nvfp4", "block 16"),
+            "hid_s": ScaleSpec("act_after_mul", "nvfp4", "block 16"),
+        },
         stores={"x_after_norm": "bf16", "act_after_mul": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(

@@ -43,7 +43,7 @@ class LinearProjFp8Dynamic(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"weight": ("fp8_e4m3", "channel")},
-        at_call=(ScaleSpec("x_in", "fp8_e4m3", "row"),),
+        at_call={"in_s": ScaleSpec("x_in", "fp8_e4m3", "row")},
     )
 
     weight: Tensor  # fp8_e4m3 [N, K]: w

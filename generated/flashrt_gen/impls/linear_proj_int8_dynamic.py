@@ -43,7 +43,7 @@ class LinearProjInt8Dynamic(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"weight": ("int8", "channel")},
-        at_call=(ScaleSpec("x_in", "int8", "row"),),
+        at_call={"in_s": ScaleSpec("x_in", "int8", "row")},
     )
 
     weight: Tensor  # int8 [N, K]: w

@@ -43,7 +43,7 @@ class LinearProjNvfp4Balance(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"weight": ("nvfp4", "block 16")},
-        at_call=(ScaleSpec("x_in", "nvfp4", "block 16"),),
+        at_call={"in_s": ScaleSpec("x_in", "nvfp4", "block 16")},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
     )

@@ -41,7 +41,7 @@ class LinearProjNvfp4Dynamic(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"weight": ("nvfp4", "block 16")},
-        at_call=(ScaleSpec("x_in", "nvfp4", "block 16"),),
+        at_call={"in_s": ScaleSpec("x_in", "nvfp4", "block 16")},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
     )
 

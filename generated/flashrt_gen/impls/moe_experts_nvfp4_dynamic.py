@@ -47,10 +47,10 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"gate_up": ("nvfp4", "block 16"), "down": ("nvfp4", "block 16")},
-        at_call=(
-            ScaleSpec("x_in", "nvfp4", "block 16"),
-            ScaleSpec("act_after_mul", "nvfp4", "block 16"),
-        ),
+        at_call={
+            "in_s": ScaleSpec("x_in", "nvfp4", "block 16"),
+            "hid_s": ScaleSpec("act_after_mul", "nvfp4", "block 16"),
+        },
         sizes={"e": "E"},
         needs=(
             Need(divides(16, D), "pack gate_up per block 16"),

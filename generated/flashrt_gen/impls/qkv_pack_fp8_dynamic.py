@@ -44,7 +44,7 @@ class QkvPackFp8Dynamic(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"weight": ("fp8_e4m3", "channel")},
-        at_call=(ScaleSpec("x_in", "fp8_e4m3", "row"),),
+        at_call={"in_s": ScaleSpec("x_in", "fp8_e4m3", "row")},
     )
 
     weight: Tensor  # fp8_e4m3 [sum(N), K]: rows of each w

@@ -49,10 +49,10 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"fc1": ("nvfp4", "block 16"), "fc2": ("nvfp4", "block 16")},
-        at_call=(
-            ScaleSpec("x_after_norm", "nvfp4", "block 16"),
-            ScaleSpec("hidden_after_act", "nvfp4", "block 16"),
-        ),
+        at_call={
+            "in_s": ScaleSpec("x_after_norm", "nvfp4", "block 16"),
+            "hid_s": ScaleSpec("hidden_after_act", "nvfp4", "block 16"),
+        },
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(
             Need(divides(16, D), "pack fc1 per block 16"),
