@@ -17,7 +17,7 @@ from torch.nn import functional as nnf
 
 from frtspec.dims import Axis, Poly
 from frtspec.ir import expr as ir
-from frtspec.ir.decl import Part, Structure
+from frtspec.ir.decl import Inner, Part, Structure
 from frtspec.ir.lowering import ATOM, Text, const_text, poly_text
 from frtspec.ir.ops import OPS
 from frtspec.ir.types import Tensor
@@ -36,6 +36,7 @@ SIZES = {
     "H": 4,
     "Hq": 4,
     "Hkv": 2,
+    "Hk": 2,
     "D": 8,
     "R": 4,
     "F": 12,
@@ -74,6 +75,22 @@ def sizes_of(axis: Axis, at: Mapping[str, int], rows: tuple[int, ...]) -> list[i
     return [axis.alternatives[0].value({**SIZES, **at})]
 
 
+def inside(inner: Inner) -> Callable[..., torch.Tensor]:
+    """A structure in a slot: a random output of it, as its port says, for any tensors."""
+    sizes = {
+        name: size.value(SIZES) for name, size in inner.dims if SIZES.keys() >= {*size.symbols()}
+    }
+
+    def called(output: str, x: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        (port,) = (port for port in inner.outputs if port.name == output)
+        shape: list[int] = []
+        for axis in port.shape:
+            shape += x.shape[:-1] if axis.rows else [axis.alternatives[0].value(sizes)]
+        return torch.randn(shape).to(x.dtype)
+
+    return called
+
+
 class Run:
     """One reference on random tensors, statement by statement."""
 
@@ -83,7 +100,9 @@ class Run:
         self.unchecked = False
         self.env: dict[str, Any] = {p.name: float(p.default or 1) for p in structure.params}
         self.rows = (2, 3) if "M" in structure.dims else ()
-        for item in (*structure.inputs, *structure.slots):
+        self.env |= {slot.name: inside(slot.inner) for slot in structure.slots if slot.inner}
+        weights = [slot for slot in structure.slots if slot.inner is None]
+        for item in (*structure.inputs, *weights):
             default = getattr(item, "default", None)
             there = combo.exists(item) and (not item.optional or item.name in combo.present)
             if there or (combo.exists(item) and default):
@@ -125,6 +144,9 @@ class Run:
             case ir.Select(axis=axis, arms=arms):
                 value = dict(self.combo.variants)[axis]
                 return self.text(next(arm for values, arm in arms if value in values))
+            case ir.Op(op="inner", args=(slot, *args), attrs=attrs):
+                shown = [repr(dict(attrs)["output"]), *(self.text(arg).text for arg in args)]
+                return Text(f"{self.text(slot).text}({', '.join(shown)})", ATOM)
             case ir.Op(op=op, args=args, attrs=attrs):
                 return OPS[op].lower([self.text(arg) for arg in args], dict(attrs))
             case _:
