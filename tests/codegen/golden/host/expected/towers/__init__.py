@@ -120,6 +120,9 @@ def attach(
     on_guard_fail: str = "fallback",
     rungs: Sequence[str] | None = None,
     latency: str = "auto",
+    calibration: Any = None,
+    group: Any = None,
+    decisions: Any = "auto",
 ) -> rt.Plan:
     """Find the seats, calibrate, gate, and activate what holds; always returns a plan.
 
@@ -140,6 +143,11 @@ def attach(
     on_guard_fail  "fallback" to the host's module, or "raise"
     rungs          only these rungs, in the spec's order; "emulate" runs only when named here
     latency        "auto", or "skip" to activate on accuracy alone
+    calibration    a saved one (a file, a folder of them, or an ``rt.Calibration``), or "auto" to
+                   use the cache's and keep it there; measured when None
+    group          ``torch.distributed`` group, or "world", whose ranks attach as one
+    decisions      which rung was measured first on this box: a file, "auto" for the cache's,
+                   or None to try rungs in the spec's order
 
     Raises ``rt.Refusal`` when the model is no host of this binding; a seat that does not
     hold is reported in the plan and stays the host's.
@@ -161,6 +169,9 @@ def attach(
         on_guard_fail=on_guard_fail,
         rungs=rungs,
         latency=latency,
+        calibration=calibration,
+        group=group,
+        decisions=decisions,
     )
 
 
@@ -175,6 +186,9 @@ def build(
     max_samples: int | None = None,
     on_guard_fail: str = "fallback",
     rungs: Sequence[str] | None = None,
+    calibration: Any = None,
+    group: Any = None,
+    decisions: Any = "auto",
 ) -> rt.Plan:
     """Calibrate and bind without judging: no gate decides, every seat that binds is active.
 
@@ -191,4 +205,7 @@ def build(
         max_samples=max_samples,
         on_guard_fail=on_guard_fail,
         rungs=rungs,
+        calibration=calibration,
+        group=group,
+        decisions=decisions,
     )
