@@ -11,7 +11,13 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from frtspec import runtime as rt
-from frtspec.runtime import calibration_file, calibration_key, receipt
+from frtspec.runtime import (
+    calibration_file,
+    calibration_key,
+    calibration_state,
+    observe,
+    receipt,
+)
 from frtspec.runtime.calibration_file import ENTRY
 from tests.runtime import hosts_small as small
 from tests.runtime.calibration.support import BATCHES, EVERY, attach, build, scales, with_stats
@@ -391,3 +397,35 @@ def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("FRTSPEC_CACHE_DIR", str(tmp_path / "file"))
     plan = build(small.tiny_decoder(), calibration="auto")
     assert plan.bound and any("was not kept" in text for text in plan.calibration.diagnostics)
+
+
+# ---------------------------------------------------------------- captures
+
+
+def test_contents_come_back_as_they_passed(tmp_path):
+    """A content point of a live host: kept by a run, saved, and there again in the next."""
+    model = small.tiny_decoder()
+    plain = small.seat_named(model, "o[0]")
+    structure = dataclasses.replace(
+        plain.structure, points={**plain.structure.points, "held": "content"}
+    )
+    seat = dataclasses.replace(
+        plain, structure=structure, points={**plain.points, "held": plain.points["x"]}
+    )
+    requests = {"o[0]": {"x": (rt.Stat("amax", "tensor"),)}}
+
+    def seen(batches):
+        thunks = [lambda ids=ids: model(ids) for ids in batches]
+        return observe.observe(model, [seat], requests, thunks)
+
+    first = seen(BATCHES)
+    made = calibration_state.draft(first, model, small.BINDING, small.FP8_STATIC, [seat]).seal()
+    loaded = rt.Calibration.load(made.save(tmp_path / "held.safetensors"))
+    again = calibration_state.overlaid(seen(BATCHES[3:]), loaded, 99.9)
+    passed, wanted = again.values("o[0]", "held"), first.values("o[0]", "held")
+    assert [p.contents is not None for p in passed] == [True, True, False, False]
+    for mine, theirs in zip(passed, wanted, strict=True):
+        assert (mine.dtypes, mine.shapes, mine.size) == (theirs.dtypes, theirs.shapes, theirs.size)
+        for one, other in zip(mine.contents or (), theirs.contents or (), strict=True):
+            assert torch.equal(one, other)
+    assert again.amax("o[0]", "x") == first.amax("o[0]", "x") != seen(BATCHES[3:]).amax("o[0]", "x")
