@@ -29,6 +29,7 @@ DEFAULTS = {
     "StructRef.version": "the version may be left out where a structure has one",
     "StatRequest.granularity": "a statistic is per tensor unless it says otherwise",
     "NumericsDecl.items": "a product adds up in f32 unless it says otherwise",
+    "AtDecl.params": "a param that a route does not set is what its impl says",
     "Match.arms": "a value of a config that no arm serves is refused",
 }
 """Where a restated default can be left out. Each is proven by ``test_default``."""
@@ -107,6 +108,20 @@ scheme quick {
 }
 """
 
+BALANCED = """
+impl even for s version 1 {
+  param alpha = 0.5
+  pack  weight = quantize(balance(w.T, in_b), nvfp4, per block 16)
+  scale in_b   = balance(x_in, alpha, 0.25, 4)
+  scale in_s   = dynamic(x_in, per block 16)
+  numerics { acc f32, out bf16 }
+  rung emulate
+}
+scheme evened {
+  at s version 1 { x_in: amax per channel } use even with (alpha = 0.5)
+  otherwise keep "nothing else has a form here"
+}
+"""
 BINDING = """
 binding b {
   host transformers ">=5.0" class Model
@@ -125,11 +140,12 @@ binding b {
         ("StructRef.version", "at s version 1", "at s"),
         ("StatRequest.granularity", "amax per tensor", "amax"),
         ("NumericsDecl.items", "acc f32, ", ""),
+        ("AtDecl.params", " with (alpha = 0.5)", ""),
         ("Match.arms", ", else => refuse", ""),
     ],
 )
 def test_default(kind: str, said: str, left_out: str) -> None:
-    text = "frt 1\n" + STRUCTURE + IMPL + SCHEME + BINDING
+    text = "frt 1\n" + STRUCTURE + IMPL + SCHEME + BALANCED + BINDING
     assert kind in DEFAULTS and said in text
     assert contracts(text.replace(said, left_out)) == contracts(text)
 
