@@ -126,16 +126,20 @@ class Source:
 
     def used(self, look: Observation, percentile: float) -> Observation | None:
         """The saved statistics on the host as it was looked at; None where the cache's were
-        taken over other steps, so that it is measured anew."""
+        taken over other steps or fewer seats, so that it is measured anew."""
         assert self.saved is not None
         try:
-            return overlaid(look, self.saved, percentile)
+            seen = overlaid(look, self.saved, percentile)
+            lacking = [r for r in seen.refusals.values() if r.code == "calibration.missing"]
+            if self.origin == "cache" and lacking:
+                raise lacking[0]
         except Refusal as refusal:
             if self.origin != "cache":
                 raise
-            self._note(f"{refusal.what}: measured anew")
+            self._note(f"{refusal.seat}: {refusal.what}: measured anew")
             self.saved, self.origin = None, "measured"
             return None
+        return seen
 
     def united(
         self, seen: Observation, draft: Draft, ranks: Ranks, percentile: float

@@ -392,6 +392,14 @@ def test_auto_measures_anew_for_other_steps(cache):
     assert any("measured anew" in text for text in plan.calibration.diagnostics)
 
 
+def test_auto_measures_anew_what_a_run_over_fewer_seats_left_out(cache):
+    build(small.tiny_decoder(), calibration="auto", structures=("decoder_ffn",))
+    plan = build(small.tiny_decoder(), calibration="auto")
+    assert plan.calibration.origin == "measured" and {"o[0]", "ffn[0]"} <= set(plan.bound)
+    assert any("nothing of" in text for text in plan.calibration.diagnostics)
+    assert build(small.tiny_decoder(), calibration="auto").calibration.origin == "cache"
+
+
 def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FRTSPEC_CACHE_DIR", str(tmp_path / "file"))
