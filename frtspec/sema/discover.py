@@ -8,18 +8,17 @@ from dataclasses import dataclass, field
 from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
 from frtspec.ir import words
-from frtspec.ir.expr import AxisIs
 from frtspec.ir.rolekinds import ROLE_KINDS, RoleKind
-from frtspec.ir.walk import conditions
 from frtspec.sema.combos import may_be_absent
 from frtspec.sema.common import named_once, one_of, only_one
 from frtspec.sema.context import Context, listing
 from frtspec.sema.forms import seat_form
 from frtspec.sema.target import Target
+from frtspec.sema.wholepattern import Whole
 from frtspec.syntax import ast
 
 HOLDS, FILLED, TELLS = "FRT0740", "FRT0741", "FRT0742"
-PLACES, OPEN, WHERE = "FRT0743", "FRT0744", "FRT0745"
+WHERE = "FRT0745"
 
 
 def build_discover(
@@ -75,7 +74,8 @@ class _Pattern:
             span=self.node.span,
         )
         if not self.lost:
-            self.whole(found, boundary)
+            at = self.node.seam.span if self.node.seam else self.node.span
+            Whole(self.context, self.target, found, boundary, self.held, at).check()
         return found
 
     def routed(self, node: ast.FormDecl) -> ir.RouteRef | None:
@@ -375,93 +375,6 @@ class _Pattern:
             else:
                 yield node.axis.id, node.value.id
 
-    # ------------------------------------------------------------ nothing left out
-
-    def whole(self, found: ir.Discover, boundary: ast.DiscoverBoundary | None) -> None:
-        """Slots without a role, points and ports without a place, variants nobody tells."""
-        at = self.node.seam.span if self.node.seam else self.node.span
-        outer = boundary is not None and found.around
-        wanted = self.target.structure.slots if outer else self.target.slots
-        fixed = dict(found.variants)
-        for slot in wanted:
-            impossible = _ruled_out(slot, fixed)
-            optional = slot.optional or impossible
-            if slot.name not in self.held and not optional and not self.dropped(slot.name):
-                self.context.error(
-                    FILLED,
-                    f"no role holds the slot `{slot.name}`",
-                    at,
-                    help=f"add `role NAME : linear ({slot.name})`, or the kind that it is",
-                )
-        placed = {name for name, _ in (*found.points, *found.placeless)}
-        for point in self.target.points:
-            there = point.defined and point.kind == "statistic"
-            if point.name in placed or _ruled_out(point, fixed) or not there:
-                continue
-            self.context.error(
-                PLACES,
-                f"the pattern does not say where the point `{point.name}` lies",
-                at,
-                help=f"add `point {point.name} = input of ROLE`",
-            )
-        if boundary is not None:
-            self.ports_whole(found, boundary, fixed)
-        elif self.target.seam is None and not any(role.index for role in found.roles):
-            self.context.error(
-                PLACES,
-                "the pattern does not say where inputs and outputs lie",
-                at,
-                help="add `boundary at seat { x = input, y = output }`",
-            )
-        self.variants_told(found, at)
-
-    def ports_whole(
-        self, found: ir.Discover, boundary: ast.DiscoverBoundary, fixed: dict[str, str]
-    ) -> None:
-        if self.context.guessing:  # a port, or what decides whether it is there, is misspelt
-            return
-        structure = self.target.structure
-        given = {name for name, _ in found.ports}
-        for port in (*structure.inputs, *structure.outputs):
-            absent = port.optional or port.when is not None
-            if port.name not in given and not absent and not _ruled_out(port, fixed):
-                self.context.error(
-                    PLACES,
-                    f"the boundary does not say where `{port.name}` lies",
-                    boundary.span,
-                    help=f"add `{port.name} = input` or `{port.name} = output of ROLE`",
-                )
-
-    def variants_told(self, found: ir.Discover, at: Span) -> None:
-        """An axis that the seat's own module can't show has to be set or told. Where only a
-        run shows the sizes, it also decides the variants, at the boundary."""
-        seam = self.target.seam
-        if seam is None or (found.dims and found.around):
-            return
-        known = {*dict(found.variants), *(axis for role in found.roles for axis, _ in role.tells)}
-        for role in found.roles:
-            for held in role.parameters:
-                known |= {t.axis for t in conditions(held.when) if isinstance(t, AxisIs)}
-        for axis in self.target.structure.variants:
-            if axis.name in (*seam.variants, *known) or axis.default is not None:
-                continue
-            self.context.error(
-                OPEN,
-                f"nothing tells variant `{axis.name}`: it lies outside {self.target.text}",
-                at,
-                help=f"set it: `variant {axis.name} = {axis.values[0]}`, or let a role around "
-                "the seat tell it",
-            )
-
-    def dropped(self, name: str) -> bool:
-        return name in self.context.dropped or self.context.misspelt("slot", name)
-
 
 def repetition(index: str | None) -> str:
     return "not repeated" if index is None else f"repeated over {index}"
-
-
-def _ruled_out(item: ir.Slot | ir.Point | ir.Port, fixed: dict[str, str]) -> bool:
-    """Whether the variants that the pattern sets leave no place for an item."""
-    tests = [t for t in conditions(item.when) if isinstance(t, AxisIs) and t.axis in fixed]
-    return isinstance(item.when, AxisIs) and any(fixed[t.axis] not in t.values for t in tests)
