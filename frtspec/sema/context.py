@@ -125,6 +125,11 @@ class Context:
         """Whether a name was not known, so that what hangs on it is not either."""
         return bool(self._unknown)
 
+    @property
+    def variants_guessed(self) -> bool:
+        """Whether a variant or a value of one was not known: what exists when is open."""
+        return any("variant" in unknown.what for unknown in self._unknown.values())
+
     def use(self, kind: str, name: str) -> None:
         """Mark a declared name of this kind as used."""
         self.used.add((kind, name))

@@ -220,7 +220,8 @@ class _Pattern:
                 notes=((before, "first here"),),
                 help="leave one of the two out",
             )
-        if inside == (node.where == "around"):
+        sure = not self.context.guessing  # a cut through values that are unknown is none
+        if sure and inside == (node.where == "around"):
             side = "inside" if inside else "outside"
             self.context.error(
                 FILLED,

@@ -45,7 +45,8 @@ class Coverages:
         on_path = {name.id for name in hot}
         segments = tuple(self.segment(n, n.name.id in on_path) for n in nodes)
         covered = {segment.stage for segment in segments}
-        bare = [name for name in self.bound if name not in covered]
+        missing = [name for name in self.bound if name not in covered]
+        bare = [name for name in missing if not self.context.misspelt("bound stage", name)]
         if bare and not self.context.dropped:
             self.context.error(
                 COVERAGE,

@@ -297,7 +297,8 @@ class _Use:
             if name is not None:
                 stages = tuple(dict.fromkeys(stage.id for stage in node.stages))
                 out.append(ir.BoundCadence(name, stages, node.name.span))
-        idle = [name for name in bound if out and not any(name in c.stages for c in out)]
+        runs = {stage.id for node in nodes for stage in node.stages}
+        idle = [name for name in bound if out and name not in runs]
         if idle and not self.context.dropped:
             self.context.error(
                 CADENCE,

@@ -103,7 +103,8 @@ class Whole:
             )
 
     def dropped(self, name: str) -> bool:
-        return name in self.context.dropped or self.context.misspelt("slot", name)
+        context = self.context
+        return context.variants_guessed or name in context.dropped or context.misspelt("slot", name)
 
 
 def _ruled_out(item: ir.Slot | ir.Point | ir.Port, fixed: dict[str, str]) -> bool:

@@ -297,6 +297,34 @@ def unknown_fact(site: Site) -> str | None:
     return _once(r"(?<=expect )(\w+)", r"\1_x", site)
 
 
+def unknown_cadence(site: Site) -> str | None:
+    if site.word not in ("window", "buffer", "state", "cadence", "substructure"):
+        return None
+    return _once(r"(?<=cadence )(\w+)", r"\1_x", site)
+
+
+def unknown_capture(site: Site) -> str | None:
+    return _once(r"(?<=capture )(\w+)", r"\1_x", site) if site.word == "capture" else None
+
+
+def unknown_segment_kind(site: Site) -> str | None:
+    return _once(r"(?<=: )(\w+)(?= in )", r"\1_x", site) if site.word == "segment" else None
+
+
+def unknown_stage(site: Site) -> str | None:
+    return _once(r"(?<= in )(\w+)(?= \{)", r"\1_x", site) if site.word == "segment" else None
+
+
+def unknown_export(site: Site) -> str | None:
+    return _once(r"^ +(\w+)(?= =)", r"\g<0>_x", site) if site.block() == "export" else None
+
+
+def unknown_role_kind(site: Site) -> str | None:
+    if site.word != "role":
+        return None
+    return _once(r"(?<=: )(linear|conv|\w+_norm|activation|parameter)\b", r"\1_x", site)
+
+
 def duplicate(site: Site) -> str | None:
     """A declaration that is there twice."""
     if site.block() in LISTS:
@@ -348,6 +376,12 @@ MEANING: dict[str, Kind] = {
         unknown_point,
         unknown_metric,
         unknown_fact,
+        unknown_cadence,
+        unknown_capture,
+        unknown_segment_kind,
+        unknown_stage,
+        unknown_export,
+        unknown_role_kind,
         duplicate,
     )
 }

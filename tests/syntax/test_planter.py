@@ -40,12 +40,15 @@ def planted(
 
 
 def named(path: Path, sources: dict[Path, SourceFile]) -> list[Path]:
-    """The files of the structures that a file names, and of their impls for a scheme."""
+    """The files of the structures and pipelines that a file names, with the impls that it
+    names (for a scheme all)."""
     words = set(re.findall(r"\w+", sources[path].text))
     found = []
     for other, source in sources.items():
-        heads = re.findall(r"^(structure|impl \w+ for) (\w+)", source.text, re.MULTILINE)
-        wanted = {name for head, name in heads if head == "structure" or "scheme" in words}
+        heads = re.findall(r"^(structure|pipeline|impl \w+ for) (\w+)", source.text, re.MULTILINE)
+        every = words | {"impl", "for"} if "scheme" not in words else None
+        wanted = {n for head, n in heads if every is None or every.issuperset(head.split())}
+        wanted |= {n for head, n in heads if head in ("structure", "pipeline")}
         if other != path and wanted & words:
             found.append(other)
     return found
