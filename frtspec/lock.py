@@ -26,8 +26,8 @@ _HEADER = "# Written by `frtspec lock`. A status of released or retired is set b
 
 @dataclass(frozen=True)
 class Row:
-    """One declaration. ``name`` is as it is written in the spec (``fp8_static for
-    decoder_ffn.mlp``); ``version`` None where the kind has none; ``path`` inside the root."""
+    """One declaration. ``name`` says of an impl what it is for (``fp8_static for
+    decoder_ffn.mlp v1``); ``version`` None where the kind has none; ``path`` inside the root."""
 
     kind: str
     name: str
@@ -71,7 +71,7 @@ def declared(program: Program) -> Iterator[Declared]:
         )
     for impl in program.impls.values():
         target = impl.structure[0] + (f".{impl.seam}" if impl.seam else "")
-        name = f"{impl.name} for {target}"
+        name = f"{impl.name} for {target} v{impl.structure[1]}"
         yield _declared("impl", name, impl.version, impl.origin, impl.status.name)
     for scheme in program.schemes.values():
         yield _declared("scheme", scheme.name, None, scheme.origin, scheme.status.name)

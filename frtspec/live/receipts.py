@@ -301,7 +301,7 @@ def _moved(receipt: Receipt, seats: Sequence[Mapping[str, Any]], now: Digests) -
     """The specs under these seats whose contract is not what the receipt cites."""
     place, _, version = str(seats[0]["target"]).rpartition(" v")
     structure = place.partition(".")[0]
-    impls = {f"{seat['impl']} for {place}" for seat in seats if seat["impl"]}
+    impls = {f"{seat['impl']} for {seat['target']}" for seat in seats if seat["impl"]}
     for row in receipt["specs"]:
         kind, name = row["kind"], row["name"]
         mine = (

@@ -48,8 +48,7 @@ def _specs(plan: Plan) -> list[Json]:
         add("structure", structure.name, structure.version, structure)
         if record.built is not None:
             spec = record.built.spec
-            seam = f".{spec.seam}" if spec.seam else ""
-            add("impl", f"{spec.name} for {spec.structure}{seam}", spec.version, spec)
+            add("impl", f"{spec.name} for {record.seat.target}", spec.version, spec)
     return [rows[key] for key in sorted(rows)]
 
 

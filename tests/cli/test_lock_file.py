@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,11 @@ from hypothesis import strategies as st
 
 from frtspec.diag.place import place
 from frtspec.diag.source import SourceFile, Span
-from frtspec.lock import STATUSES, Declared, Row, compare, read_lock, render_lock
+from frtspec.lock import STATUSES, Declared, Row, compare, declared, read_lock, render_lock
+from frtspec.sema import analyse
+from frtspec.syntax.parse import parse
+
+ROOT = Path(__file__).parents[2]
 
 A = Row("structure", "ffn", 1, "structures/ffn/v1.frt", "s1", "c1", "draft")
 B = Row("impl", "fp8 for ffn.mlp", 1, "impls/ffn.frt", "s2", "c2", "draft")
@@ -123,3 +128,13 @@ def test_a_broken_lock_is_told(text: str, wanted: str) -> None:
 @given(st.text(max_size=80))
 def test_any_text_is_read(text: str) -> None:
     read_lock(SourceFile.from_text("spec.lock", "[[declaration]]\n" + text))
+
+
+def test_no_two_declarations_of_the_catalog_share_a_row() -> None:
+    """Impls of one name serve several versions of a structure."""
+    paths = sorted((ROOT / "specs").rglob("*.frt"))
+    sources = [SourceFile.from_text(path.name, path.read_text("utf-8")) for path in paths]
+    program = analyse([(source, parse(source).file) for source in sources]).program
+    rows = [item.row for item in declared(program)]
+    assert len({row.key for row in rows}) == len(rows) == len(paths)
+    assert compare(now(*rows), rows, "spec.lock").moved == ()

@@ -174,7 +174,7 @@ def test_the_matrix_marks_cells_whose_contracts_moved(
     def moved(body: Json) -> None:
         of_the_catalog(body)
         body["created"] = "2030-01-01T00:00:00Z"
-        row = next(r for r in body["specs"] if r["name"] == "fp8_static for decoder_ffn.mlp")
+        row = next(r for r in body["specs"] if r["name"] == "fp8_static for decoder_ffn.mlp v1")
         row["contract_digest"] = "1" * 64
 
     receipts.save(resealed(attached, moved), folder / "c.json")
@@ -187,7 +187,7 @@ def test_the_matrix_marks_cells_whose_contracts_moved(
     assert rows["decoder_ffn.mlp v1", "a"]["orphaned"] == []
     assert rows["decoder_ffn.mlp v1", "a"]["states"] == {"bound": 2}
     (why,) = rows["decoder_ffn.mlp v1", "c"]["orphaned"]
-    assert why.startswith("impl fp8_static for decoder_ffn.mlp version 1: its contract was 111111")
+    assert why.startswith("impl fp8_static for decoder_ffn.mlp v1 version 1: its contract was 111111")
     assert rows["linear_proj v1", "c"]["orphaned"] == [], "another impl moved, not this one's"
     assert any(
         "binding tiny is not among the specs" in w for w in rows["linear_proj v1", "b"]["orphaned"]

@@ -123,7 +123,7 @@ def test_an_unreadable_receipt_is_a_problem_and_not_an_exception(tmp_path):
 def test_it_cites_every_spec_that_it_rests_on(sealed):
     cited = {(spec["kind"], spec["name"]) for spec in sealed["specs"]}
     assert {("binding", "tiny"), ("scheme", "fp8_static"), ("structure", "decoder_ffn")} <= cited
-    assert ("impl", "fp8_static for decoder_ffn.mlp") in cited
+    assert ("impl", "fp8_static for decoder_ffn.mlp v1") in cited
     assert all(len(spec["contract_digest"]) == 64 for spec in sealed["specs"])
 
 
