@@ -44,7 +44,7 @@ def main() -> None:
     for name, value in found.items():
         print(f"{name:>10}  {value}")
     samples = [
-        *commands(options.rounds),
+        *commands(options.rounds, "specs/bindings/siglip.frt" if options.small else "specs"),
         *throughput(options.rounds, size=20_000 if options.small else 500_000),
         *growth(options.rounds, sizes=(1, 2, 4) if options.small else (1, 10, 100, 1000)),
     ]
@@ -63,18 +63,18 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def commands(rounds: int) -> list[Sample]:
-    """``check`` of the catalog, and ``gen`` of it into an empty folder, with nothing to do
+def commands(rounds: int, what: str) -> list[Sample]:
+    """``check`` of ``what``, and ``gen`` of it into an empty folder, with nothing to do
     and with nothing to do but no memory of it: each in a fresh process."""
     print("\n== commands in a fresh process ==\n")
     with tempfile.TemporaryDirectory() as folder:
-        gen = ("-m", "frtspec", "gen", "specs", "--out", f"{folder}/out")
+        gen = ("-m", "frtspec", "gen", what, "--out", f"{folder}/out")
         run_fresh(*gen)  # writes everything, so that the timed runs find nothing to do
         stamps = Path(folder, "cache")
 
         def cold() -> None:
             with tempfile.TemporaryDirectory() as empty:
-                run_fresh("-m", "frtspec", "gen", "specs", "--out", empty)
+                run_fresh("-m", "frtspec", "gen", what, "--out", empty)
 
         def forgetful() -> None:
             # The removal is part of the time: a few files.
@@ -83,24 +83,24 @@ def commands(rounds: int) -> list[Sample]:
 
         arms = [
             Arm(
-                "check specs",
+                f"check {what}",
                 "a fresh interpreter, imports, grammar, reading and checking every spec",
-                lambda: run_fresh("-m", "frtspec", "check", "specs"),
+                lambda: run_fresh("-m", "frtspec", "check", what),
                 CHECK,
             ),
             Arm(
-                "gen specs, nothing to do",
+                f"gen {what}, nothing to do",
                 "a fresh interpreter, a digest of specs, compiler and generated files, its stamp",
                 lambda: run_fresh(*gen),
                 GEN_NOTHING,
             ),
             Arm(
-                "gen specs, no stamp",
+                f"gen {what}, no stamp",
                 "what check does, then comparing every generated file with the manifest",
                 forgetful,
             ),
             Arm(
-                "gen specs, cold",
+                f"gen {what}, cold",
                 "what check does, then rendering, formatting and writing every file",
                 cold,
                 GEN_COLD,

@@ -24,7 +24,9 @@ def run(options: argparse.Namespace) -> int:
         return OK
     code = codes().get(_normal(options.code))
     if code is None:
-        near = did_you_mean(_normal(options.code), codes()) or "`frtspec explain` lists all codes"
+        typed = options.code.strip().upper()
+        near = did_you_mean(typed if typed.startswith("FRT") else _normal(typed), codes())
+        near = near or "`frtspec explain` lists all codes"
         print(f"frtspec: no code `{options.code}`\n   help: {near}", file=sys.stderr)
         return USAGE
     sys.stdout.write(page(code))

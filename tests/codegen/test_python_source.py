@@ -95,9 +95,7 @@ VALUES = st.recursive(
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(),
-    lambda inner: (
-        st.lists(inner).map(tuple) | st.lists(inner) | st.dictionaries(st.text(), inner)
-    ),
+    lambda inner: st.lists(inner).map(tuple) | st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=8,
 )
 

@@ -64,9 +64,9 @@ def standin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_attaches_reports_and_gives_the_host_back(capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main([]) == 0
     out = capsys.readouterr().out
-    assert "llama on LlamaForCausalLM: 2 of 11 seats bound" in out
+    assert "llama on LlamaForCausalLM: 2 of 13 seats bound" in out
     assert re.search(r"^bound +ffn\[0", out, re.MULTILINE)
-    assert "attach, 2 of 11 seats bound" in out
+    assert "attach, 2 of 13 seats bound" in out
     assert "0 fell back to the host" in out
     attached, detached = (
         line.split("'")[1]

@@ -22,7 +22,13 @@ from frtspec.syntax import ast
 from frtspec.syntax.parse import parse
 
 SIZES = {"B": 2, "M": 6, "D": 8, "F": 12, "H": 4, "Dk": 6, "Dv": 5, "S": 3, "R": 4, "G": 2}
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "bool": torch.bool, "int8": torch.int8, "int64": torch.int64}
+DTYPES = {
+    "f32": torch.float32,
+    "bf16": torch.bfloat16,
+    "bool": torch.bool,
+    "int8": torch.int8,
+    "int64": torch.int64,
+}
 
 FRAME = """frt 1
 

@@ -33,8 +33,8 @@ structure scaled version 1 {
 _STATE = """structure state version 1 {
   dim B, D
   in  held [B, D] : f32
-  out next [B, D] : f32  updates held
-  reference { yield next = f32(held) * 0.5 }
+  out after [B, D] : f32  updates held
+  reference { yield after = f32(held) * 0.5 }
 }
 """
 

@@ -42,11 +42,11 @@ _TWO = """structure s version 1 {
   in  x    [rows M, D] : host
   in  last [rows M, D] : f32
   out y    [rows M, D] : host
-  out next [rows M, D] : f32
+  out later [rows M, D] : f32
   reference {
     point x_in = x
     yield y = x_in + x
-    yield next = last + last
+    yield later = last + last
   }
 }
 """
@@ -58,13 +58,13 @@ _CHAIN = """binding b {
    seat first : s version 1 at model.layers.{i}.first {
     point x_in = input
     boundary at model.layers.{i}.first {
-      x = input, last = arg last, y = output[0], next = output[1]
+      x = input, last = arg last, y = output[0], later = output[1]
     }
    }
    seat second : s version 1 at model.layers.{i}.second {
     point x_in = input
     boundary at model.layers.{i}.second {
-      x = input, last = arg last, y = output[0], next = output[1]
+      x = input, last = arg last, y = output[0], later = output[1]
     }
    }
    chain first.y -> second.x wire fp8_e4m3 require (same_storage)
@@ -108,7 +108,7 @@ CODES = (
         "wire that a port can't carry",
         "A chain hands on a value in the wire's dtype. A port of the host's dtype can go over any "
         "float or quantised wire; any other port has the dtype that its structure says.",
-        swap(_CHAINED, "first.y -> second.x", "first.next -> second.x"),
+        swap(_CHAINED, "first.y -> second.x", "first.later -> second.x"),
         "Chain a port of the host's dtype, or use the port's own dtype as the wire.",
     ),
     code(
