@@ -51,6 +51,7 @@ PHASE_OF_RANGE: dict[str, Phase] = {
     "09": "pipelines",
 }
 
+
 def phase_of(number: str) -> Phase | None:
     """The phase of a code's four digits, by the longest prefix that has one."""
     return PHASE_OF_RANGE.get(number[:3]) or PHASE_OF_RANGE.get(number[:2])

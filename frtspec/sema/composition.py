@@ -94,6 +94,8 @@ class Compositions:
                 self.context.error("FRT0208", message, pin.span, help="leave one of the two out")
             else:
                 out[pin.axis.id] = pin.values[0].id
+        if len(out) < len(node.pins):  # what it leaves open is not known
+            self.context.dropped.add((node.name.id,))
         return tuple(out.items())
 
 
@@ -245,6 +247,8 @@ class InnerCall:
         return name
 
     def _unsettled(self, inner: ir.Inner, port: ir.Port, what: str) -> None:
+        if self.node.func.id in self.exprs.context.dropped:
+            return
         self.exprs.bad(
             INNER,
             f"`{port.name}` of `{self.node.func.id}` {what}, and it exists in some variants of "

@@ -146,6 +146,8 @@ class Rules:
             self._bad(f"`{func.id}` is about one {_WHAT[fact.of]}", subject.span, f"of {known}")
             return None
         if value.id not in self._subjects(fact):
+            if value.id in self.context.dropped:
+                return None
             known = listing(self._subjects(fact)) or "none here"
             self._bad(
                 f"`{value.id}` is no {_WHAT[fact.of]}, and `{func.id}` is about one",

@@ -8,6 +8,7 @@ works, the member is dropped (``panic.py``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -218,6 +219,10 @@ def _unlikely(engine: Engine, found: Lexeme, mark: str) -> bool:
     return True
 
 
+_AHEAD = 80
+"""Characters behind a word that may decide whether it is a keyword there."""
+
+
 def _alike(one: str, other: str) -> bool:
     """Whether two marks are easily taken for each other."""
     return any(one in group and other in group for group in _ALIKE)
@@ -228,7 +233,15 @@ def _respelt(engine: Engine, cell: Cell, found: Lexeme, accepted: list[str]) -> 
     marks = engine.tables.marks
     if found.text in RESERVED and "NAME" in accepted:
         yield _put(engine, cell, found, "NAME", found.text, "name", -0.5, found.end, False)
-    words = {marks[t]: t for t in accepted if t in marks and marks[t][0].isalpha()}
+    rest = engine.text[found.end : found.end + _AHEAD]
+    words = {
+        marks[t]: t
+        for t in accepted
+        # Some words count only where what follows shows that they are meant.
+        if t in marks
+        and marks[t][0].isalpha()
+        and re.match(engine.tables.patterns[t], marks[t] + rest)
+    }
     near = None if found.text in wording()["habits"] else closest(found.text, words)
     if near is not None:
         yield _put(engine, cell, found, words[near], near, "spell", 1.0, found.end, False)

@@ -187,7 +187,9 @@ def test_the_matrix_marks_cells_whose_contracts_moved(
     assert rows["decoder_ffn.mlp v1", "a"]["orphaned"] == []
     assert rows["decoder_ffn.mlp v1", "a"]["states"] == {"bound": 2}
     (why,) = rows["decoder_ffn.mlp v1", "c"]["orphaned"]
-    assert why.startswith("impl fp8_static for decoder_ffn.mlp v1 version 1: its contract was 111111")
+    assert why.startswith(
+        "impl fp8_static for decoder_ffn.mlp v1 version 1: its contract was 111111"
+    )
     assert rows["linear_proj v1", "c"]["orphaned"] == [], "another impl moved, not this one's"
     assert any(
         "binding tiny is not among the specs" in w for w in rows["linear_proj v1", "b"]["orphaned"]

@@ -171,7 +171,7 @@ def test_a_changed_catalog_is_noticed(installed: Path, tmp_path: Path) -> None:
         head, found, tail = text.partition('CONTRACT_DIGEST = "')
         if found:
             file.write_text(f"{head}{found}0{tail[1:]}", "utf-8")
-    code = "import sys; sys.path[:0] = ['other', 'src']\n" f"import my_kernels.{OWN_BINDING}\n"
+    code = f"import sys; sys.path[:0] = ['other', 'src']\nimport my_kernels.{OWN_BINDING}\n"
     done = python(installed, tmp_path, "-c", code)
     assert done.returncode != 0
     assert "digest" in done.stderr and "frtspec gen" in done.stderr

@@ -173,6 +173,9 @@ def semicolon(site: Site) -> str | None:
 
 
 def missing_parenthesis(site: Site) -> str | None:
+    """Not in a list of a line an item: the next items read on as arguments, to its end."""
+    if site.code.rstrip().endswith(","):
+        return None
     return _once(r"(?<=\w)\)", "", site)
 
 
@@ -217,6 +220,8 @@ def reserved_name(site: Site) -> str | None:
 def habit(site: Site) -> str | None:
     """A new line as another language would have it."""
     if site.word not in ("let", "point", "slot", "param", "pack"):
+        return None
+    if site.code.rstrip().endswith(","):  # an item of a list, not a line of its own
         return None
     indent = site.text[: len(site.text) - len(site.text.lstrip())]
     other = site.rng.choice(("return y", "import torch", "def f(x)", "// a remark"))
