@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 from codegen_kit import hard_structure, module_of, program_of, structure_module, structure_source
+from flashrt_gen.structures import vision_ffn_v2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from flashrt_gen.structures import vision_ffn_v2
 from frtspec.codegen.structview import structure_view
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.runtime import Refusal

@@ -202,8 +202,8 @@ CODES = (
         "A binding for several hosts tells by the model's class which of them it is.",
         (
             '  host transformers ">=5.0,<6" class LlamaForCausalLM\n',
-            '  host transformers ">=5.0,<6" class LlamaForCausalLM\n'
-            '  host lerobot ">=0.5" class LlamaForCausalLM\n',
+            ('  host transformers ">=5.0,<6" class LlamaForCausalLM\n'
+            '  host lerobot ">=0.5" class LlamaForCausalLM\n'),
         ),
         "Leave one of them out.",
     ),

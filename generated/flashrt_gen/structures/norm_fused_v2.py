@@ -111,12 +111,10 @@ DISCOVER = (
         points={"x_in": RoleAt("input")},
         variants={"norm": "rms"},
         ports={"x": RoleAt("input"), "y": RoleAt("output")},
-        excluded=lambda v: (
-            v["norm"] == "layer"
-            and v["norm_weight_mode"] == "offset"
-            or v["norm"] == "layer"
-            and v["norm_rounding"] == "before_weight"
-        ),
+        excluded=lambda v: v["norm"] == "layer"
+        and v["norm_weight_mode"] == "offset"
+        or v["norm"] == "layer"
+        and v["norm_rounding"] == "before_weight",
     ),
     Pattern(
         seam=None,
@@ -135,12 +133,10 @@ DISCOVER = (
         points={"x_in": RoleAt("input")},
         variants={"norm": "layer", "norm_weight_mode": "direct", "norm_rounding": "after_weight"},
         ports={"x": RoleAt("input"), "y": RoleAt("output")},
-        excluded=lambda v: (
-            v["norm"] == "layer"
-            and v["norm_weight_mode"] == "offset"
-            or v["norm"] == "layer"
-            and v["norm_rounding"] == "before_weight"
-        ),
+        excluded=lambda v: v["norm"] == "layer"
+        and v["norm_weight_mode"] == "offset"
+        or v["norm"] == "layer"
+        and v["norm_rounding"] == "before_weight",
     ),
 )
 
