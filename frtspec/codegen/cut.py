@@ -35,7 +35,7 @@ def cut_of(structure: Structure, impl: Impl, types: Mapping[str, ValueType]) -> 
     served = Specialised.of(structure, dict(impl.only))
     seam: Seam | None = structure.seam(impl.seam) if impl.seam else None
     results = seam.targets if seam else tuple(p.name for p in structure.outputs)
-    body = _read(_kept(served.statements(seam.body if seam else structure.reference)), results)
+    body = without_unread(_kept(served.statements(seam.body if seam else structure.reference)), results)
     if seam:
         whole = frozenset(numbers & {*seam.sources})
         return Cut(body, seam.sources, seam.targets, frozenset(), served, whole)
@@ -57,7 +57,7 @@ def _kept(body: Iterable[Stmt]) -> Iterator[Stmt]:
             yield replace(stmt, body=tuple(_kept(stmt.body)))
 
 
-def _read(body: Iterable[Stmt], results: Iterable[str]) -> tuple[Stmt, ...]:
+def without_unread(body: Iterable[Stmt], results: Iterable[str]) -> tuple[Stmt, ...]:
     """The statements without values that only variants read which the impl does not serve."""
     out = tuple(body)
     while dead := unread(out, frozenset(results)):

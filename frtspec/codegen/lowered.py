@@ -2,7 +2,8 @@
 
 A product of two tensors of codes is one library call (``scaled_mm``, ``int8_mm``). Under
 ``bf16_mm`` it is torch's own product in bfloat16, packs read back at each call. A pack of
-several weights that all meet one operand is one product, split afterwards.
+several weights that all meet one operand is one product, split afterwards. Attention and the
+gated delta rule are one call each (``fused``).
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from frtspec.codegen.arithmetic import PRODUCTS, Emulation, Line
+from frtspec.codegen.exprsrc import rebuilt
 from frtspec.codegen.flowsrc import Raw
 from frtspec.codegen.formats import per, quantised
+from frtspec.codegen.fused import fused
 from frtspec.codegen.names import DTYPES, free
 from frtspec.codegen.operands import cast, root_of, weight_of
 from frtspec.codegen.unsupported import Unsupported
@@ -55,6 +58,7 @@ class Lowered(Emulation):
     rung: Rung = field(kw_only=True)
 
     def __post_init__(self) -> None:
+        self.cut = fused(self.cut, self.impl, self.rung)
         super().__post_init__()
         self.lower = dict(self.rung.lower)
         self.joints = [j for pack in self.impl.packs if (j := self._joint(pack)) is not None]
@@ -300,6 +304,12 @@ class Lowered(Emulation):
         return super().names() | {f"{n}_h": free(f"{n}_h", self.used) for n in self.used}
 
     # ------------------------------------------------------------ expressions
+
+    def value(self, expr: Expr) -> Expr:
+        if isinstance(expr, Op) and expr.op == "sdpa":
+            args = [self.value(arg) for arg in expr.args]
+            return rebuilt(expr, [*map(_half, args[:3]), *args[3:]])
+        return super().value(expr)
 
     def product(self, op: Op) -> Expr:
         right, operand = self.weight(op), self.operand_name(op)

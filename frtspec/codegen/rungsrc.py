@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from frtspec.codegen import condsrc, dimsrc
+from frtspec.codegen import condsrc, dimsrc, fused
 from frtspec.codegen.arithmetic import Emulation, Line
 from frtspec.codegen.cut import Cut, cut_of, names_in
 from frtspec.codegen.exprsrc import Expressions, Lowering, constructor
@@ -24,8 +24,20 @@ from frtspec.ir.expr import Attr, Op, Ref
 from frtspec.ir.types import Tensor
 
 
+@dataclass
 class MemberExpressions(Expressions):
-    """Expressions of a method: slots, scales and params are members of the impl."""
+    """Expressions of a method: slots, scales and params are members of the impl.
+
+    ``library``: ops that the runtime's numerics write with fewer passes.
+    """
+
+    library: frozenset[str] = frozenset()
+
+    def _op(self, op: Op) -> Py:
+        text = super()._op(op)
+        if op.op not in self.library:
+            return text
+        return Py(f"numerics.{text.text.removeprefix('ops.')}", text.level)
 
     def ref(self, ref: Ref) -> Py:
         name = self.names.get(ref.name, ref.name)
@@ -107,7 +119,9 @@ class RungMethods:
         sizes = self._sizes()
         body = Body(
             structure=self.structure.name,
-            source=MemberExpressions(flow.names(), sizes, extra=_lowerings(flow)),
+            source=MemberExpressions(
+                flow.names(), sizes, extra=_lowerings(flow), library=_library(flow)
+            ),
             variants=self.cut.served.axes,
             optional=self._optional(),
             counted=self._counted(flow, lines),
@@ -326,7 +340,14 @@ def _lowerings(flow: Emulation) -> dict[str, Lowering]:
     if isinstance(flow, Lowered):
         native = [op for op, target in flow.lower.items() if target == f"native_{op}"]
         extra.update({op: _native_norm for op in native})
+        extra.update(fused.lowerings())
     return extra
+
+
+def _library(flow: Emulation) -> frozenset[str]:
+    """Ops that a rung lowers to what the runtime's numerics offer under their own name."""
+    lower = flow.lower.items() if isinstance(flow, Lowered) else ()
+    return frozenset(op for op, target in lower if target == "addcmul_rope")
 
 
 def _native_norm(op: Op, args: list[Py]) -> Py:

@@ -362,8 +362,12 @@ TORCH_LOWERINGS: dict[str, tuple[str, ...]] = {
     "bf16_mm": ("matmul", "linear", "contract"),
     "native_layer_norm": ("layer_norm",),
     "native_rms_norm": ("rms_norm",),
+    "addcmul_rope": ("rope_half", "rope_interleaved"),
+    "sdpa": ("softmax",),
+    "chunked_delta": ("contract",),
 }
-"""Targets of ``lower OP to TARGET`` -> the ops each can stand for."""
+"""Targets of ``lower OP to TARGET`` -> the ops each can stand for. ``sdpa`` and
+``chunked_delta`` stand for all that is around the op (see ``regions``)."""
 
 PRODUCTS_OF_CODES = {"scaled_mm": "fp8_e4m3", "int8_mm": "int8"}
 """Targets that multiply two tensors of codes -> the format of both."""

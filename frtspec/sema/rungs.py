@@ -10,6 +10,7 @@ from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
 from frtspec.ir import words
 from frtspec.ir.ops import OPS, PRODUCTS_OF_CODES, TORCH_LOWERINGS
+from frtspec.ir.regions import REGION_TEXTS, REGIONS
 from frtspec.ir.walk import ops
 from frtspec.sema.arms import complete_arms
 from frtspec.sema.common import named_once, one_of, only_one, version
@@ -20,6 +21,7 @@ from frtspec.sema.target import Target
 from frtspec.syntax import ast
 
 RUNG, LOWER, BAND, SERVES = "FRT0404", "FRT0405", "FRT0408", "FRT0409"
+REGION = "FRT0415"
 CASTS = ("f32", "bf16", "fp16")
 
 
@@ -135,6 +137,15 @@ class Rungs:
         if op not in {found.op for found in ops(self.target.body)} and self.target.body:
             message = f"there is no `{op}` in {self.target.text}"
             self.context.error(LOWER, message, node.op.span, help="leave the line out")
+            return None
+        region = REGIONS.get(target)
+        if region is not None and self.target.body and region(self.target.body) is None:
+            self.context.error(
+                REGION,
+                f"`{target}` stands for more than `{op}`, and {self.target.text} has no such region",
+                node.target.span,
+                help=f"it is for {REGION_TEXTS[target]}",
+            )
             return None
         format = PRODUCTS_OF_CODES.get(target)
         if format is not None and self.codes(format) is False:

@@ -7,5 +7,6 @@ impl bf16 for qkv_rope version 1 {
   numerics { acc f32, out bf16 }
   admits packed { bf16, fp16, f32 }
 
+  rung torch { lower rope_half to addcmul_rope }
   rung emulate
 }

@@ -25,6 +25,26 @@ _HUB = IMPL.replace(
 
 _TORCH = IMPL.replace("  rung emulate\n", "  rung torch { lower matmul to scaled_mm }\n")
 
+_ATTENTION = """structure s version 1 {
+  dim B, H, S, T, D
+  in  q [B, H, S, D] : host
+  in  k [B, H, T, D] : host
+  in  v [B, H, T, D] : host
+  out y [B, H, S, D] : host
+  reference {
+    let s = f32(q) @ transpose(f32(k), 2, 3)
+    yield y = cast(softmax(s, over T) @ f32(v), q)
+  }
+}
+"""
+
+_SDPA = """impl fused for s version 1 {
+  numerics { acc f32, out bf16 }
+  rung torch { lower softmax to sdpa }
+  rung emulate
+}
+"""
+
 _OFF = 'scheme off {\n  otherwise keep "off"\n}\n'
 _AUTO = "auto { capability >= 8.9 => quick, else => off }\n"
 
@@ -220,6 +240,20 @@ CODES = (
             "param alpha",
         ),
         "Write param alpha = 0.5.",
+    ),
+    code(
+        "0415",
+        "impls",
+        "lowering of a region that is not there",
+        "`sdpa` and `chunked_delta` stand for more than the op that they are named with: for an "
+        "attention from its scores to its result, and for the steps of the gated delta rule. The "
+        "dataflow has to be just that.",
+        swap(
+            file(_ATTENTION, _SDPA),
+            "softmax(s, over T) @ f32(v)",
+            "(softmax(s, over T) * 2) @ f32(v)",
+        ),
+        "Leave the lowering out, or write the region as the help says.",
     ),
     code(
         "0501",

@@ -3,11 +3,12 @@
 
 Operands and output in bfloat16, scores and softmax in float32.
 
-torch's product of bfloat16 rounds the scores, so there is no torch rung out of products.
+torch's fused attention keeps the scores in float32 as well; it rounds the weights of a
+row to bfloat16 before they meet the values.
 
     numbers  float32, q_in rounded to bf16, k_in rounded to bf16, v_in rounded to bf16, written in
              bf16
-    rungs    emulate
+    rungs    torch, emulate
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
 
@@ -29,12 +30,15 @@ class AttentionCoreBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="ec5cfa4715139dcf3e6573fb160105e7290b9bc504d78fc9923ccc2867159f77",
-        contract_digest="0f9bb1d466924e78a86b7370d76759dba880be94d45454c3c54bec06fb384b25",
+        source_digest="0edac015de15eb9a31f2bcc1aeeace61e567e4f2781917f36ac10d37a9a29f05",
+        contract_digest="5e65b360e1aaecf5385f72620e3489aaf7dfb8812e928edc84bdd84f662b06a2",
         scales={},
         admits={"q_in": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(
+            RungSpec("torch", run="run_torch"),
+            RungSpec("emulate", run="run_emulate"),
+        ),
         stores={"q_in": "bf16", "k_in": "bf16", "v_in": "bf16"},
     )
 
@@ -43,6 +47,18 @@ class AttentionCoreBf16(BoundImpl):
         super().__init__()
         self.scaling = scaling
         self.scale = scale
+
+    def run_torch(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Library ops of torch: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],
+        mask [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        d = q.shape[-1]
+        match self.scaling:
+            case "head_dim":
+                factor = d**-0.5
+            case "given":
+                factor = self.scale
+        o = numerics.attention(q.bfloat16(), k.bfloat16(), v.bfloat16(), scale=factor, bias=mask)
+        return o.transpose(-3, -2).bfloat16()
 
     def run_emulate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """The same arithmetic in plain torch, on any device: q [B, H, Sq, D],

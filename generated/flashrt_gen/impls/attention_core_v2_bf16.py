@@ -3,11 +3,12 @@
 
 Operands and output in bfloat16, scores and softmax in float32.
 
-torch's product of bfloat16 rounds the scores, so there is no torch rung out of products.
+torch's fused attention keeps the scores in float32 as well; it rounds the weights of a
+row to bfloat16 before they meet the values.
 
     numbers  float32, q_in rounded to bf16, k_in rounded to bf16, v_in rounded to bf16, written in
              bf16
-    rungs    emulate
+    rungs    torch, emulate
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
 
@@ -29,12 +30,15 @@ class AttentionCoreV2Bf16(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="61e1a81f129fe7a3f6081f187de09f0c0fed1e48498ae79c997ffe7d5a93274f",
-        contract_digest="0b1a340be3f8c3dfef6ff6da091d1d09eea9b707b962bfc58b5b1f9d94eaed3a",
+        source_digest="517fef5db6c67aa53ab354c195e8bedfda92ad5a5150705d8640b80a5cdab26e",
+        contract_digest="cc550f53b7dacaf9912d2da960ace4cbd52bc34c6c01d70cb3668a6c3ef21809",
         scales={},
         admits={"q_in": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(
+            RungSpec("torch", run="run_torch"),
+            RungSpec("emulate", run="run_emulate"),
+        ),
         stores={"q_in": "bf16", "k_in": "bf16", "v_in": "bf16"},
     )
 
@@ -44,6 +48,25 @@ class AttentionCoreV2Bf16(BoundImpl):
         self.scaling = scaling
         self.unmasked = unmasked
         self.scale = scale
+
+    def run_torch(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+        """Library ops of torch: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],
+        seen [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        d = q.shape[-1]
+        match self.scaling:
+            case "head_dim":
+                factor = d**-0.5
+            case "given":
+                factor = self.scale
+        o = numerics.attention(
+            q.bfloat16(),
+            k.bfloat16(),
+            v.bfloat16(),
+            scale=factor,
+            seen=seen,
+            causal=self.unmasked == "causal",
+        )
+        return o.transpose(-3, -2).bfloat16()
 
     def run_emulate(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
         """The same arithmetic in plain torch, on any device: q [B, H, Sq, D],

@@ -3,10 +3,11 @@
 
 The recurrence and its state in float32; the output is written in bfloat16.
 
-torch has no op for a recurrence, so there is no torch rung.
+torch has no op for a recurrence. Its torch rung takes 64 steps as one triangular system,
+and goes from state to state by products.
 
     numbers  float32, written in bf16
-    rungs    emulate
+    rungs    torch, emulate
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
 
@@ -28,12 +29,15 @@ class GatedDeltaCoreBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="b4c93c08f3abd0ae4e836df6ab148eb1cc322c23ba6bb25c002e8105ccb766e7",
-        contract_digest="ed6a939d0fc5b1d55ab212059ff0df8a34225d6c69e59eb56a1caf54909ac16b",
+        source_digest="a9593f2f37b33cf660df368dc06b6555741336fce0c8b180d4788982df32643d",
+        contract_digest="5783d38ae9a1d038e0094c2a41195ebc61e0d9b2526b322a3553548668304da4",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(
+            RungSpec("torch", run="run_torch"),
+            RungSpec("emulate", run="run_emulate"),
+        ),
     )
 
     def __init__(self, *, qk_norm: str, eps: float) -> None:
@@ -41,6 +45,39 @@ class GatedDeltaCoreBf16(BoundImpl):
         super().__init__()
         self.qk_norm = qk_norm
         self.eps = eps
+
+    def run_torch(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        log_decay: Tensor,
+        beta: Tensor,
+        state: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Library ops of torch: q [B, S, H, Dk], k [B, S, H, Dk], v [B, S, H, Dv],
+        log_decay [B, S, H], beta [B, S, H], state [B, H, Dk, Dv] -> y [B, S, H, Dv],
+        final_state [B, H, Dk, Dv]."""
+        dk = q.shape[-1]
+        b = q.shape[0]
+        h = q.shape[2]
+        dv = v.shape[-1]
+        if state is None:
+            state = torch.zeros(b, h, dk, dv, dtype=torch.float32, device=q.device)
+        qn = q.float()
+        kn = k.float()
+        if self.qk_norm == "in_core":
+            qn = ops.l2norm(qn, self.eps)
+            kn = ops.l2norm(kn, self.eps)
+        qs = qn * dk**-0.5
+        walked = numerics.gated_delta(
+            qs, kn, v.float(), log_decay.float(), beta.float(), state.float()
+        )
+        o = walked[0]
+        s = walked[1]
+        y = o.bfloat16()
+        final_state = s
+        return y, final_state
 
     def run_emulate(
         self,

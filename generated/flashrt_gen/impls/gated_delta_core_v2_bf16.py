@@ -3,10 +3,11 @@
 
 The recurrence and its state in float32; the output is written in bfloat16.
 
-torch has no op for a recurrence, so there is no torch rung.
+torch has no op for a recurrence. Its torch rung takes 64 steps as one triangular system,
+and goes from state to state by products.
 
     numbers  float32, written in bf16
-    rungs    emulate
+    rungs    torch, emulate
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
 
@@ -28,12 +29,15 @@ class GatedDeltaCoreV2Bf16(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="13a1301043c4fa244107b863d65fd07d1ff6712cd999e93804e819b9b7731261",
-        contract_digest="7eb66cbb9d005b385bddb0d9e09a23b7614aa6d7b5550a97c2b912d48dd07784",
+        source_digest="ae51416c9070f8941febbf2ed23360a0b05ac0aa1253423b4430a95bf261f43f",
+        contract_digest="cdf8623cd2579845544691ef96969918ce75769a6dfa8da39be666fffcf3a6e1",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(
+            RungSpec("torch", run="run_torch"),
+            RungSpec("emulate", run="run_emulate"),
+        ),
     )
 
     def __init__(self, *, qk_norm: str, eps: float) -> None:
@@ -41,6 +45,41 @@ class GatedDeltaCoreV2Bf16(BoundImpl):
         super().__init__()
         self.qk_norm = qk_norm
         self.eps = eps
+
+    def run_torch(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        log_decay: Tensor,
+        beta: Tensor,
+        state: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Library ops of torch: q [B, S, Hk, Dk], k [B, S, Hk, Dk], v [B, S, H, Dv],
+        log_decay [B, S, H], beta [B, S, H], state [B, H, Dk, Dv] -> y [B, S, H, Dv],
+        final_state [B, H, Dk, Dv]."""
+        h = v.shape[2]
+        hk = q.shape[2]
+        dk = q.shape[-1]
+        b = q.shape[0]
+        dv = v.shape[-1]
+        if state is None:
+            state = torch.zeros(b, h, dk, dv, dtype=torch.float32, device=q.device)
+        qn = q.float()
+        kn = k.float()
+        if self.qk_norm == "in_core":
+            qn = ops.l2norm(qn, self.eps)
+            kn = ops.l2norm(kn, self.eps)
+        qs = qn.repeat_interleave(h // hk, dim=-2) * dk**-0.5
+        ks = kn.repeat_interleave(h // hk, dim=-2)
+        walked = numerics.gated_delta(
+            qs, ks, v.float(), log_decay.float(), beta.float(), state.float()
+        )
+        o = walked[0]
+        s = walked[1]
+        y = o.bfloat16()
+        final_state = s
+        return y, final_state
 
     def run_emulate(
         self,

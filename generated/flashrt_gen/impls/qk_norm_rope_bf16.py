@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
 
@@ -27,8 +27,8 @@ class QkNormRopeBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="92069ffe3ae1d331d05646c8098fe862c09f96d641d67a7649352a68128dd614",
-        contract_digest="4f32295dfdbd75dd933bdfe58b3436e16feb7c83b87f3a1e7d4160a3ee8be1e3",
+        source_digest="781e8c4553a92c55e6c6765ff582c065f4f3b30529ba55620be5a481d43a608e",
+        contract_digest="8974ce52f4550606b0e14b13641b1475e983cc9d325c86253fc41f18c01e8834",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},
@@ -111,11 +111,11 @@ class QkNormRopeBf16(BoundImpl):
                 s = sin.float()
         match self.rope_layout:
             case "half":
-                qr = ops.rope_half(qn, c, s, rotary=r, heads=-2)
-                kr = ops.rope_half(kn, c, s, rotary=r, heads=-2)
+                qr = numerics.rope_half(qn, c, s, rotary=r, heads=-2)
+                kr = numerics.rope_half(kn, c, s, rotary=r, heads=-2)
             case "interleaved":
-                qr = ops.rope_interleaved(qn, c, s, rotary=r, heads=-2)
-                kr = ops.rope_interleaved(kn, c, s, rotary=r, heads=-2)
+                qr = numerics.rope_interleaved(qn, c, s, rotary=r, heads=-2)
+                kr = numerics.rope_interleaved(kn, c, s, rotary=r, heads=-2)
         q_rotated = qr
         k_rotated = kr
         q_after_rope = q_rotated.bfloat16()

@@ -4,7 +4,7 @@
 Bias, split and rotation in float32, written in bfloat16 once.
 
     numbers  float32, written in bf16
-    rungs    emulate
+    rungs    torch, emulate
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
+from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
 
@@ -26,12 +26,15 @@ class QkvRopeBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="d71387b20fb145bdfc139f2d2871fc3065fb49a7527149a4dfc46704dd21a6ff",
-        contract_digest="cd39cf0b277fb27c77f81d71bb11f6409244fc27f3acf6c3a93109848500033e",
+        source_digest="666b5acbe027061e419dd303372a40e907c369407bee496c1996ae76474b17c8",
+        contract_digest="e1ecf64665618759d24ba7b9dcd039b6d825baef8a9924c6832609d6126057c5",
         scales={},
         admits={"packed": ("bf16", "fp16", "f32")},
         only={},
-        rungs=(RungSpec("emulate", run="run_emulate"),),
+        rungs=(
+            RungSpec("torch", run="run_torch"),
+            RungSpec("emulate", run="run_emulate"),
+        ),
         sizes={"d": "D", "hq": "Hq", "hkv": "Hkv"},
     )
 
@@ -44,6 +47,25 @@ class QkvRopeBf16(BoundImpl):
         self.hq = hq
         self.hkv = hkv
         self.pack("qkv_bias", qkv_bias)
+
+    def run_torch(self, packed: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Library ops of torch: packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D],
+        sin [B, T, D/2 | D] -> q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D],
+        v [B, T, Hkv, D]."""
+        d = self.d
+        hq = self.hq
+        hkv = self.hkv
+        p = packed.float() + self.qkv_bias.float()
+        q = torch.unflatten(torch.split(p, [d * hq, d * hkv, d * hkv], dim=-1)[0], -1, (hq, d))
+        k = torch.unflatten(torch.split(p, [d * hq, d * hkv, d * hkv], dim=-1)[1], -1, (hkv, d))
+        qr = numerics.rope_half(q, cos.float(), sin.float(), rotary=d, heads=-2)
+        kr = numerics.rope_half(k, cos.float(), sin.float(), rotary=d, heads=-2)
+        q_after_rope = qr.bfloat16()
+        k_after_rope = kr.bfloat16()
+        v = torch.unflatten(
+            torch.split(p, [d * hq, d * hkv, d * hkv], dim=-1)[2], -1, (hkv, d)
+        ).bfloat16()
+        return q_after_rope, k_after_rope, v
 
     def run_emulate(
         self, packed: Tensor, cos: Tensor, sin: Tensor
