@@ -413,7 +413,7 @@ def _paragraphs(doc: str) -> list[tuple[list[str], str]]:
 
 
 def checks() -> str:
-    from frtspec.runtime.guard import CHECKS
+    from frtspec.runtime.seats.guard import CHECKS
 
     rows = [
         (code(check.name), CHECK_DOCS[check.name], "yes" if check.traced else "no")
@@ -437,7 +437,7 @@ CHECK_DOCS = {
 
 
 def bands() -> str:
-    from frtspec.runtime.metrics import BANDS
+    from frtspec.runtime.gating.metrics import BANDS
 
     rows = [
         (OUTPUT_DOCS[kind], code(band.metric), f"{band.good:g}", f"{band.warn:g}")
@@ -450,7 +450,7 @@ OUTPUT_DOCS = {"values": "tensors", "distribution": "logits"}
 
 
 def host_metrics() -> str:
-    from frtspec.runtime.metrics import HIGHER, KINDS, LOWER
+    from frtspec.runtime.gating.metrics import HIGHER, KINDS, LOWER
 
     docs = HIGHER | LOWER
     rows = [

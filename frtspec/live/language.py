@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.runtime import metrics
+from frtspec.runtime.gating import metrics
 
 
 @dataclass(frozen=True)

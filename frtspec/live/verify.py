@@ -18,12 +18,15 @@ from torch import nn
 from frtspec.dims import DimError
 from frtspec.live.verify_report import Fact, Point, Problem, Report, SeatReport, plain
 from frtspec.live.verify_slots import check_slots, settle_by_reference
-from frtspec.runtime import eligible, facts, gates, host, observe, samples
-from frtspec.runtime.census import counted
+from frtspec.runtime.eligibility import eligible
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.places import owner, place_text
-from frtspec.runtime.recorders import CallForm
-from frtspec.runtime.reference import SeatReference
+from frtspec.runtime.gating import gates
+from frtspec.runtime.gating.reference import SeatReference
+from frtspec.runtime.hosts import facts, host
+from frtspec.runtime.hosts.census import counted
+from frtspec.runtime.hosts.places import owner, place_text
+from frtspec.runtime.observation import observe, samples
+from frtspec.runtime.observation.recorders import CallForm
 from frtspec.runtime.spec import Boundary, HostBinding, Place, Seat, Stat
 
 CAPTURE = observe.Capture(samples=2, calls=1, max_rows=64)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from frtspec.dims import DimError, Shape, instance
 from frtspec.live.verify_report import Problem, SeatReport, Slot
-from frtspec.runtime import host
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts import host
 from frtspec.runtime.spec import Seat, Weight
 
 BY_REFERENCE = "reference"

@@ -10,17 +10,18 @@ import logging
 
 from frtspec.runtime import decisions, numerics, ops, receipt
 from frtspec.runtime.attach import attach, build
-from frtspec.runtime.calibration import Calibration
+from frtspec.runtime.calibration.data import Calibration
+from frtspec.runtime.eligibility.rules import Rule, qualify, require
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
-from frtspec.runtime.gates import GateResult
-from frtspec.runtime.host import exact_div, first, get
-from frtspec.runtime.impl import BoundImpl
-from frtspec.runtime.latency import Latency
-from frtspec.runtime.ledger import FallbackWarning, Ledger
-from frtspec.runtime.patterns import Held, Pattern, Role, RoleAt
+from frtspec.runtime.gating.gates import GateResult
+from frtspec.runtime.gating.latency import Latency
+from frtspec.runtime.hosts.host import exact_div, first, get
+from frtspec.runtime.hosts.patterns import Held, Pattern, Role, RoleAt
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord, UnitRecord
-from frtspec.runtime.rules import Rule, qualify, require
+from frtspec.runtime.rungs.impl import BoundImpl
+from frtspec.runtime.seats.ledger import FallbackWarning, Ledger
+from frtspec.runtime.seats.swap import detach
 from frtspec.runtime.spec import (
     RUNTIME_ABI,
     BandSpec,
@@ -54,8 +55,7 @@ from frtspec.runtime.spec import (
     choose,
     numbers_of,
 )
-from frtspec.runtime.swap import detach
-from frtspec.runtime.trace_spec import PipelineSpec
+from frtspec.runtime.trace.spec import PipelineSpec
 
 __all__ = [
     "RUNTIME_ABI",

@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from frtspec.runtime import document, receipt, swap
-from frtspec.runtime.coverage import coverage
+from frtspec.runtime import receipt
+from frtspec.runtime.calibration.ranks import Ranks
 from frtspec.runtime.environment import environment
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.judge import judge
+from frtspec.runtime.gating.judge import judge
+from frtspec.runtime.hosts.coverage import coverage
 from frtspec.runtime.options import Options
 from frtspec.runtime.plan import Plan
-from frtspec.runtime.precision import precision_spec
-from frtspec.runtime.ranks import Ranks
 from frtspec.runtime.records import SeatRecord
-from frtspec.runtime.rungcache import RungCache
+from frtspec.runtime.reporting import document
+from frtspec.runtime.reporting.precision import precision_spec
+from frtspec.runtime.rungs.rungcache import RungCache
+from frtspec.runtime.seats import swap
+from frtspec.runtime.seats.watch import Watch
 from frtspec.runtime.session import Session, isolated
 from frtspec.runtime.spec import HostBinding
-from frtspec.runtime.watch import Watch
 
 if TYPE_CHECKING:
-    from frtspec.runtime.swap import Attachment
+    from frtspec.runtime.seats.swap import Attachment
 
 Forward = Callable[..., Any] | Sequence[Callable[[], Any]]
 

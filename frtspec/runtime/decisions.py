@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from frtspec.runtime.statistics import Histogram, percentile_of
+from frtspec.runtime.calibration.statistics import Histogram, percentile_of
 
 if TYPE_CHECKING:
-    from frtspec.runtime.observe import Observation
+    from frtspec.runtime.observation.observe import Observation
     from frtspec.runtime.spec import Seat, Stat
 
 

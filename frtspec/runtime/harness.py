@@ -16,13 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frtspec.runtime import baselines, metrics, numerics, selfcheck
+from frtspec.runtime import numerics
 from frtspec.runtime.dtypes import DTYPES
-from frtspec.runtime.impl import BoundImpl
-from frtspec.runtime.reference import named
-from frtspec.runtime.selfcheck import decoded, shared
+from frtspec.runtime.gating import baselines, metrics, selfcheck
+from frtspec.runtime.gating.reference import named
+from frtspec.runtime.gating.selfcheck import decoded, shared
+from frtspec.runtime.gating.synthetic import InnerCase, Synthetic, Value
+from frtspec.runtime.rungs.impl import BoundImpl
 from frtspec.runtime.spec import Bound, RungSpec, StructureSpec
-from frtspec.runtime.synthetic import InnerCase, Synthetic, Value
 
 __all__ = ["Case", "InnerCase", "Result", "arms", "contract", "report", "run", "shared", "subsets"]
 

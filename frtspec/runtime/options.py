@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.metrics import HIGHER, LOWER
+from frtspec.runtime.gating.metrics import HIGHER, LOWER
 
 RUNGS = ("hub", "local", "torch", "emulate")
 LATENCY = ("auto", "skip")

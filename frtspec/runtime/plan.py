@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from torch import nn
 
-from frtspec.runtime import explain as explaining
 from frtspec.runtime import receipt as receipts
-from frtspec.runtime.coverage import Coverage
+from frtspec.runtime.hosts.coverage import Coverage
 from frtspec.runtime.options import Options
 from frtspec.runtime.records import STATES, CalibrationRecord, Noise, SeatRecord, UnitRecord
+from frtspec.runtime.reporting import explain as explaining
+from frtspec.runtime.seats.watch import Drift, Watch
 from frtspec.runtime.spec import HostBinding, SchemeSpec
-from frtspec.runtime.watch import Drift, Watch
 
 if TYPE_CHECKING:
-    from frtspec.runtime.ledger import Ledger
-    from frtspec.runtime.swap import Attachment
+    from frtspec.runtime.seats.ledger import Ledger
+    from frtspec.runtime.seats.swap import Attachment
 
 
 @dataclass

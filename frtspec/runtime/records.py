@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from frtspec.runtime.deciding import Decision
+from frtspec.runtime.eligibility.deciding import Decision
+from frtspec.runtime.eligibility.qualification import Ruling
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
-from frtspec.runtime.forms import BandUse
-from frtspec.runtime.gates import GateResult
-from frtspec.runtime.latency import Latency
-from frtspec.runtime.qualification import Ruling
+from frtspec.runtime.gating.gates import GateResult
+from frtspec.runtime.gating.latency import Latency
+from frtspec.runtime.seats.forms import BandUse
 from frtspec.runtime.spec import ImplSpec, RungSpec, Seat
 
 if TYPE_CHECKING:
-    from frtspec.runtime.calibration import Calibration, Draft
-    from frtspec.runtime.ladder import BoundSeat
+    from frtspec.runtime.calibration.data import Calibration, Draft
+    from frtspec.runtime.rungs.ladder import BoundSeat
 
 STATES = ("bound", "kept", "refused", "failed")
 """bound: runs our form. kept: the host's, by a decision that is no fault (scheme, speed,
@@ -165,7 +165,7 @@ class CalibrationRecord:
     def seal(self) -> Calibration:
         """The calibration with its key. Raises Refusal ``calibration.weights_changed`` where
         weights are not those that were calibrated any more."""
-        from frtspec.runtime.calibration import Draft
+        from frtspec.runtime.calibration.data import Draft
 
         if self.draft is None:
             raise Refusal(

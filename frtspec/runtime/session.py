@@ -16,38 +16,29 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from frtspec.runtime import (
-    deciding,
-    eligible,
-    environment,
-    facts,
-    gates,
-    ladder,
-    links,
-    measure,
-    metrics,
-    observe,
-    qualification,
-    samples,
-    schemes,
-)
-from frtspec.runtime import host as hosts
-from frtspec.runtime.calibration_source import Source
-from frtspec.runtime.calibration_state import draft
-from frtspec.runtime.capture import budget
-from frtspec.runtime.coverage import inventory
+from frtspec.runtime import environment
+from frtspec.runtime.calibration.ranks import Ranks
+from frtspec.runtime.calibration.source import Source
+from frtspec.runtime.calibration.state import draft
 from frtspec.runtime.decisions import Evidence
+from frtspec.runtime.eligibility import deciding, eligible, qualification, schemes
+from frtspec.runtime.eligibility.qualification import Found
 from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.guard import Band, bands_of
+from frtspec.runtime.gating import gates, metrics
+from frtspec.runtime.gating.outputs import Untouched, noise_of
+from frtspec.runtime.gating.reference import SeatReference
+from frtspec.runtime.hosts import facts, links
+from frtspec.runtime.hosts import host as hosts
+from frtspec.runtime.hosts.coverage import inventory
+from frtspec.runtime.observation import measure, observe, samples
+from frtspec.runtime.observation.capture import budget
+from frtspec.runtime.observation.samples import Thunk
 from frtspec.runtime.options import Options, one_of
-from frtspec.runtime.outputs import Untouched, noise_of
-from frtspec.runtime.qualification import Found
-from frtspec.runtime.ranks import Ranks
 from frtspec.runtime.records import CalibrationRecord, Noise, SeatRecord, UnitRecord, failure_of
-from frtspec.runtime.reference import SeatReference
-from frtspec.runtime.rungcache import RungCache
-from frtspec.runtime.samples import Thunk
+from frtspec.runtime.rungs import ladder
+from frtspec.runtime.rungs.rungcache import RungCache
+from frtspec.runtime.seats.guard import Band, bands_of
 from frtspec.runtime.spec import HostBinding, Route, Seat
 
 if TYPE_CHECKING:

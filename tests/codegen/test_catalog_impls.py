@@ -22,8 +22,8 @@ from flashrt_gen import gates, impls
 from torch import Tensor
 
 from frtspec.runtime import BoundImpl, harness, numerics
-from frtspec.runtime.gates import chained, parity_bound
-from frtspec.runtime.metrics import row_distance, row_errors
+from frtspec.runtime.gating.gates import chained, parity_bound
+from frtspec.runtime.gating.metrics import row_distance, row_errors
 
 FOUR_BITS = {
     "w4a16_int4": 0.97,

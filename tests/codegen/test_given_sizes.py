@@ -10,7 +10,7 @@ import torch
 from codegen_kit import structure_module
 
 from frtspec.runtime import Refusal
-from frtspec.runtime.reference import SeatReference
+from frtspec.runtime.gating.reference import SeatReference
 from frtspec.runtime.spec import Seat
 
 SPLIT = """frt 1
@@ -46,7 +46,7 @@ def test_the_reference_takes_them_by_keyword() -> None:
 def test_a_seat_gives_what_its_binding_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     module = structure_module(SPLIT)
     weights = {"w": torch.ones(3)}
-    monkeypatch.setattr("frtspec.runtime.host.seat_weights", lambda model, seat: weights)
+    monkeypatch.setattr("frtspec.runtime.hosts.host.seat_weights", lambda model, seat: weights)
     found = SeatReference(seat({"H": 2, "D": 2}, module.SPEC), torch.nn.Module())
     assert found.sizes == {"h": 2, "d": 2}
 
@@ -54,7 +54,7 @@ def test_a_seat_gives_what_its_binding_fixed(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_seat_without_them_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     module = structure_module(SPLIT)
     monkeypatch.setattr(
-        "frtspec.runtime.host.seat_weights", lambda model, seat: {"w": torch.ones(3)}
+        "frtspec.runtime.hosts.host.seat_weights", lambda model, seat: {"w": torch.ones(3)}
     )
     with pytest.raises(Refusal, match="D of split_heads v1 is not determined"):
         SeatReference(seat({"H": 2}, module.SPEC), torch.nn.Module())

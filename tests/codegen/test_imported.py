@@ -12,8 +12,9 @@ import pytest
 import torch
 from codegen_kit import ROOT, importable, program_of, written
 
-from frtspec.runtime import Refusal, eligible
-from frtspec.runtime.host import check_host
+from frtspec.runtime import Refusal
+from frtspec.runtime.eligibility import eligible
+from frtspec.runtime.hosts.host import check_host
 
 REASON = 'status imported "read in a paper"'
 

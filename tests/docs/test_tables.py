@@ -71,8 +71,8 @@ def test_keywords_are_those_of_the_grammar() -> None:
 
 def test_figures_in_the_prose() -> None:
     from frtspec.config import KEYS
-    from frtspec.runtime.gates import CLIPS_FROM
-    from frtspec.runtime.ledger import IN_A_ROW
+    from frtspec.runtime.gating.gates import CLIPS_FROM
+    from frtspec.runtime.seats.ledger import IN_A_ROW
 
     runtime = (DOCS / "runtime.md").read_text()
     assert f"After {IN_A_ROW} fallbacks in a row" in runtime

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from frtspec import runtime as rt
 from frtspec.live.verify import problems, verify
-from frtspec.runtime import host, observe
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts import host
+from frtspec.runtime.observation import observe
 from frtspec.runtime.spec import Seat
 from tests.hosts.diffusion import COSMOS, DIFFUSION, FLUX, TOKENS, WAN, Diffusion
 
@@ -202,7 +203,7 @@ def test_an_item_that_a_tuple_has_not() -> None:
 def test_a_form_that_is_not_executed_has_a_code() -> None:
     model = WAN.model()
     found = seats(WAN, model)
-    from frtspec.runtime import eligible
+    from frtspec.runtime.eligibility import eligible
 
     for name, code in (
         ("qk[0]", "seat.form"),

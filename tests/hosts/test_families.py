@@ -16,7 +16,7 @@ from transformers.pytorch_utils import Conv1D
 
 from frtspec.live.verify import problems, verify
 from frtspec.live.verify_report import Problem, Report
-from frtspec.runtime import observe
+from frtspec.runtime.observation import observe
 from frtspec.runtime.spec import Stat
 from hosts import factories, tiny
 from hosts.tiny import Family

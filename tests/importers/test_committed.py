@@ -14,7 +14,7 @@ from frtspec.cli.common import FINDINGS, OK
 from frtspec.cli.main import main
 from frtspec.diag.render import render
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.host import seat_weights
+from frtspec.runtime.hosts.host import seat_weights
 from importers import kit
 
 REPORT = Path(__file__).parent / "golden" / "flash_rt_0_2_0.txt"

@@ -16,7 +16,7 @@ from hosts import overlay, tiny
 from frtspec.importers.flashrt.hosts import SETTLED
 from frtspec.live.inmemory import bindings_of
 from frtspec.live.verify import problems, verify
-from frtspec.runtime import facts
+from frtspec.runtime.hosts import facts
 from importers import kit
 
 FAMILIES = {

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as nnf
 
 from frtspec.live.scan import FoundSeat, scan
-from frtspec.runtime.host import seat_weights
+from frtspec.runtime.hosts.host import seat_weights
 
 ACTIVATIONS: dict[str, Any] = {
     "silu": nn.SiLU(),

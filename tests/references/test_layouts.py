@@ -17,8 +17,8 @@ from transformers.pytorch_utils import Conv1D
 
 from frtspec.diag.source import SourceFile
 from frtspec.dims import DimError
-from frtspec.runtime import host
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts import host
 from frtspec.runtime.spec import Seat, StructureSpec, Weight
 from frtspec.sema import analyse
 from frtspec.syntax.parse import parse

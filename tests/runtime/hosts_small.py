@@ -22,9 +22,9 @@ from torch.nn import functional as nnf
 
 from frtspec.dims import at_least, dims, divides, rows
 from frtspec.runtime import numerics, ops
-from frtspec.runtime.host import exact_div, first, get
-from frtspec.runtime.impl import BoundImpl
-from frtspec.runtime.rules import qualify
+from frtspec.runtime.eligibility.rules import qualify
+from frtspec.runtime.hosts.host import exact_div, first, get
+from frtspec.runtime.rungs.impl import BoundImpl
 from frtspec.runtime.spec import (
     Bound,
     Boundary,

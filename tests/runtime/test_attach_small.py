@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from frtspec import runtime as rt
-from frtspec.runtime import receipt, root, session, swap
+from frtspec.runtime import receipt, session
 from frtspec.runtime.numerics import FP8_MAX
+from frtspec.runtime.seats import root, swap
 from tests.runtime import hosts_small as small
 
 BATCHES = small.token_batches(4)

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from frtspec import runtime as rt
-from frtspec.runtime import judge, latency, receipt
-from frtspec.runtime.ledger import IN_A_ROW
+from frtspec.runtime import receipt
+from frtspec.runtime.gating import judge, latency
 from frtspec.runtime.plan import Plan
+from frtspec.runtime.seats.ledger import IN_A_ROW
 from frtspec.runtime.spec import BandSpec, HostBinding
 from tests.runtime import hosts_small as small
 

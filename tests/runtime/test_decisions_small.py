@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from frtspec import runtime as rt
-from frtspec.runtime import decisions, receipt, schemes
+from frtspec.runtime import decisions, receipt
 from frtspec.runtime.decisions import Amount, Condition, Evidence
+from frtspec.runtime.eligibility import schemes
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.spec import HostBinding, Route, Stat
 from tests.runtime import hosts_small as small

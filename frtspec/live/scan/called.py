@@ -18,8 +18,8 @@ from frtspec.live.scan.prove import Twin, choices, computes, numbers
 from frtspec.live.scan.seats import expects, place, ports_at, why
 from frtspec.live.scan.tree import Tree
 from frtspec.live.scan.watch import Watched
-from frtspec.runtime.calls import Signature
-from frtspec.runtime.patterns import Pattern, RoleAt
+from frtspec.runtime.hosts.patterns import Pattern, RoleAt
+from frtspec.runtime.seats.calls import Signature
 from frtspec.runtime.spec import Boundary, Expect, InputOf, OutputOf, Place, StructureSpec, Weight
 
 PARTS = (1, 2)

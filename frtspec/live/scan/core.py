@@ -21,7 +21,7 @@ from frtspec.live.scan.seats import around, module_seat, outer_role, siblings_se
 from frtspec.live.scan.tree import Tree, Trouble, joined
 from frtspec.live.scan.verified import verified
 from frtspec.live.scan.watch import Watched, watch
-from frtspec.runtime.patterns import Pattern
+from frtspec.runtime.hosts.patterns import Pattern
 from frtspec.runtime.spec import Boundary, StructureSpec
 
 Rejected = dict[str, Trouble]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from frtspec.runtime.patterns import Pattern
+from frtspec.runtime.hosts.patterns import Pattern
 from frtspec.runtime.spec import (
     Boundary,
     Expect,

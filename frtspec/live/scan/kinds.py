@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as nnf
 
 from frtspec.runtime import ops
-from frtspec.runtime.calls import first_tensor
+from frtspec.runtime.seats.calls import first_tensor
 
 _EPS_NAMES = ("variance_epsilon", "eps", "epsilon", "layer_norm_eps")
 _ROWS = 64

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from frtspec.dims import DimError, solve
 from frtspec.live.scan.tree import Leaf, Tree, joined
-from frtspec.runtime.patterns import Held, Pattern, Role
+from frtspec.runtime.hosts.patterns import Held, Pattern, Role
 from frtspec.runtime.spec import StructureSpec, Weight
 
 MOST_PARAMETERS = 8

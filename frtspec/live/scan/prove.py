@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from frtspec.dims import DimError
 from frtspec.live.scan.match import Filled
 from frtspec.live.scan.tree import Leaf, Tree
-from frtspec.runtime.patterns import Pattern
+from frtspec.runtime.hosts.patterns import Pattern
 from frtspec.runtime.spec import StructureSpec, Weight
 
 CLOSE = 2e-5

@@ -19,10 +19,10 @@ from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.seats import held_by
 from frtspec.live.scan.tree import Leaf, Tree, joined
 from frtspec.live.scan.watch import Shape, Watched
-from frtspec.runtime import places, routes
-from frtspec.runtime.calls import Signature
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.patterns import Pattern, RoleAt
+from frtspec.runtime.hosts import places, routes
+from frtspec.runtime.hosts.patterns import Pattern, RoleAt
+from frtspec.runtime.seats.calls import Signature
 from frtspec.runtime.spec import (
     Boundary,
     InputOf,

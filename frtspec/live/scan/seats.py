@@ -11,7 +11,7 @@ from frtspec.dims import solve
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.prove import Proven, numbers
 from frtspec.live.scan.tree import Leaf, Tree, joined
-from frtspec.runtime.patterns import Pattern, Role, RoleAt
+from frtspec.runtime.hosts.patterns import Pattern, Role, RoleAt
 from frtspec.runtime.spec import (
     Boundary,
     Expect,

@@ -14,8 +14,8 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from frtspec.live.scan.kinds import norm_of
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.facts import activation_of
-from frtspec.runtime.weights import check_readable, describe_owner
+from frtspec.runtime.hosts.facts import activation_of
+from frtspec.runtime.hosts.weights import check_readable, describe_owner
 
 PLAIN_LINEARS = (nn.Linear, NonDynamicallyQuantizableLinear)
 """Classes whose forward is exactly x @ w.T + b."""

@@ -14,8 +14,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from frtspec.live.scan.tree import Tree
-from frtspec.runtime import routes
-from frtspec.runtime.calls import Signature, first_tensor, version_of
+from frtspec.runtime.hosts import routes
+from frtspec.runtime.seats.calls import Signature, first_tensor, version_of
 from frtspec.runtime.spec import (
     InputOf,
     OutputOf,

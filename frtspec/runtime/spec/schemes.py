@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from frtspec.runtime.decisions import Condition
-    from frtspec.runtime.impl import BoundImpl
+    from frtspec.runtime.rungs.impl import BoundImpl
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frtspec.dims import Axis, Constraint, Poly
-from frtspec.runtime.patterns import Pattern
-from frtspec.runtime.rules import Rule
+from frtspec.runtime.eligibility.rules import Rule
+from frtspec.runtime.hosts.patterns import Pattern
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime import ladder, swap
-from frtspec.runtime.observe import Capture, Observation, observe
+from frtspec.runtime.observation.observe import Capture, Observation, observe
+from frtspec.runtime.rungs import ladder
+from frtspec.runtime.seats import swap
 from frtspec.runtime.spec import SchemeSpec, Seat
 from tests.runtime.hosts_small import FP8_STATIC, tiny_seats, token_batches
 

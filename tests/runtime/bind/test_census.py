@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from frtspec.runtime.census import Census, counted
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.weights import check_readable
+from frtspec.runtime.hosts.census import Census, counted
+from frtspec.runtime.hosts.weights import check_readable
 
 
 def host() -> nn.Sequential:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.rungs.impl import BoundImpl
 from tests.runtime.bind.support import attach, rel_l2, run
 from tests.runtime.hosts_small import tiny_decoder, token_batches
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from frtspec.runtime import swap
+from frtspec.runtime.calibration.statistics import collector
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.ledger import FallbackWarning
+from frtspec.runtime.seats import swap
+from frtspec.runtime.seats.ledger import FallbackWarning
 from frtspec.runtime.spec import Stat
-from frtspec.runtime.statistics import collector
 from tests.runtime.bind.support import attach, bind, rel_l2, watch
 from tests.runtime.hosts_small import TinyDecoder, tiny_decoder, tiny_seats, token_batches
 

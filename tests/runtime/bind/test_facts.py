@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as nnf
 
 from frtspec.ir import words
-from frtspec.runtime import facts
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts import facts
 from frtspec.runtime.spec import Expect
 from tests.runtime.bind.support import watch
 from tests.runtime.hosts_small import TinyRMSNorm, seat_named, tiny_decoder

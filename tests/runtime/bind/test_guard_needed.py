@@ -15,7 +15,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime import guard, siblings, swap
+from frtspec.runtime.hosts import siblings
+from frtspec.runtime.seats import guard, swap
 from frtspec.runtime.spec import BandSpec, Route, RungSpec
 from tests.runtime.bind.support import bind, rel_l2, watch
 from tests.runtime.hosts_small import (
@@ -197,7 +198,7 @@ SCENARIOS = {
     "weights": Scenario(weights_edited),
 }
 
-pytestmark = pytest.mark.filterwarnings("ignore::frtspec.runtime.ledger.FallbackWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::frtspec.runtime.seats.ledger.FallbackWarning")
 
 
 def test_every_check_has_a_scenario() -> None:

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from frtspec.dims import dims
-from frtspec.runtime import host, weights
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts import host, weights
 from frtspec.runtime.spec import Host, HostBinding, Weight
 from tests.runtime.hosts_small import BINDING, TinyDecoder, seat_named, tiny_decoder
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from frtspec.runtime import numerics
-from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.rungs.impl import BoundImpl
 from tests.runtime.hosts_small import FfnFp8Static, LinearFp8Static, QkvFp8Static
 
 

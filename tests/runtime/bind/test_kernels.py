@@ -13,8 +13,8 @@ import pytest
 import torch
 from huggingface_hub import constants
 
-from frtspec.runtime import kernels
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.rungs import kernels
 
 NAME = "acme/silu-mul"
 _ids = count()

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from frtspec.dims import at_least, at_most, between, divides, equal
-from frtspec.runtime import kernels, ladder, metrics, probe
 from frtspec.runtime.errors import Refusal, TrailRow
-from frtspec.runtime.guard import Band
-from frtspec.runtime.impl import BoundImpl
+from frtspec.runtime.gating import metrics
+from frtspec.runtime.rungs import kernels, ladder, probe
+from frtspec.runtime.rungs.impl import BoundImpl
+from frtspec.runtime.seats.guard import Band
 from frtspec.runtime.spec import BandSpec, ImplSpec, Refused, Route, RungSpec, Weight
 from tests.runtime.bind.support import attach, bind, rel_l2, run, watch
 from tests.runtime.hosts_small import (

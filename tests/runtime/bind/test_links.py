@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime import links
+from frtspec.runtime.hosts import links
 from frtspec.runtime.spec import (
     Boundary,
     Chain,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from frtspec.runtime import numerics
-from frtspec.runtime.numerics_four import E2M1, pack_pairs, to_e2m1, unpack_pairs
+from frtspec.runtime.numerics.four import E2M1, pack_pairs, to_e2m1, unpack_pairs
 
 RoundTrip = Callable[[Tensor], Tensor]
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from frtspec.runtime import numerics
-from frtspec.runtime.numerics_four import unpack_pairs
+from frtspec.runtime.numerics.four import unpack_pairs
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

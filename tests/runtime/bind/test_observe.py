@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from frtspec.runtime.calibration.statistics import percentile_of
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.observe import Capture, observe
+from frtspec.runtime.observation.observe import Capture, observe
 from frtspec.runtime.spec import Boundary, InputOf, OutputOf, Seat, Stat
-from frtspec.runtime.statistics import percentile_of
 from tests.runtime.bind.support import watch
 from tests.runtime.hosts_small import (
     TinyDecoder,

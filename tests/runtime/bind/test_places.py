@@ -10,7 +10,7 @@ from torch import Tensor
 
 from frtspec.dims import dims
 from frtspec.ir import words
-from frtspec.runtime import places
+from frtspec.runtime.hosts import places
 from frtspec.runtime.spec import InputOf, OutputOf, RoutedInput, RoutedOutput
 
 SIZE = st.integers(1, 5)

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime import routes
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts import routes
 from frtspec.runtime.spec import Routed
 from tests.hosts.tiny import LLAMA, QWEN3
 

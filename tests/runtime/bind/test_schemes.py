@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from frtspec.runtime import schemes
+from frtspec.runtime.eligibility import schemes
 from frtspec.runtime.errors import Refusal
 from tests.runtime.hosts_small import BINDING
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from frtspec.runtime import swap
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.ledger import IN_A_ROW, FallbackWarning
-from frtspec.runtime.seatmodule import SeatModule
+from frtspec.runtime.seats import swap
+from frtspec.runtime.seats.ledger import IN_A_ROW, FallbackWarning
+from frtspec.runtime.seats.seatmodule import SeatModule
 from tests.runtime.bind.support import attach, bind, rel_l2, run
 from tests.runtime.hosts_small import tiny_decoder, token_batches
 
@@ -167,7 +167,7 @@ def test_one_warning_for_each_reason() -> None:
     assert ledger.form == "fp8_static on emulate"
 
 
-@pytest.mark.filterwarnings("ignore::frtspec.runtime.ledger.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::frtspec.runtime.seats.ledger.FallbackWarning")
 def test_so_many_in_a_row_give_the_seat_back_for_good() -> None:
     model = tiny_decoder()
     host = mlp(model)
@@ -337,7 +337,7 @@ def test_training_mode_reaches_the_host_below() -> None:
     assert not host.training and not host.dropout.training and not mlp(model).training
 
 
-@pytest.mark.filterwarnings("ignore::frtspec.runtime.ledger.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::frtspec.runtime.seats.ledger.FallbackWarning")
 def test_moving_a_part_of_the_model_leaves_it_the_host() -> None:
     model = tiny_decoder()
     attach(model, ["ffn[0]"])

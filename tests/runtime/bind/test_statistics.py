@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from frtspec.runtime.spec import Stat
-from frtspec.runtime.statistics import (
+from frtspec.runtime.calibration.statistics import (
     KEPT,
     Amax,
     Collector,
@@ -20,6 +19,7 @@ from frtspec.runtime.statistics import (
     collector,
     percentile_of,
 )
+from frtspec.runtime.spec import Stat
 
 Stream = list[list[Tensor]]
 """Samples of calls."""

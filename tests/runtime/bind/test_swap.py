@@ -17,9 +17,9 @@ from torch import nn
 from torch.nn import functional as nnf
 from torch.optim.swa_utils import AveragedModel
 
-from frtspec.runtime import root, swap
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.seatmodule import SeatModule
+from frtspec.runtime.seats import root, swap
+from frtspec.runtime.seats.seatmodule import SeatModule
 from tests.runtime import hosts_small
 from tests.runtime.bind.support import attach, bind, rel_l2, run
 from tests.runtime.hosts_small import seat_named, tiny_decoder, tiny_seats

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frtspec import runtime as rt
-from frtspec.runtime import calibration_file
-from frtspec.runtime.calibration import Passed, SeatData
-from frtspec.runtime.statistics import KEPT, LEAST_ROWS, collector
+from frtspec.runtime.calibration import file as calibration_file
+from frtspec.runtime.calibration.data import Passed, SeatData
+from frtspec.runtime.calibration.statistics import KEPT, LEAST_ROWS, collector
 from tests.runtime import hosts_small as small
 from tests.runtime.calibration.support import BATCHES, EVERY, build, scales, with_stats
 

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from frtspec import runtime as rt
-from frtspec.runtime import ladder, receipt, rungcache
-from frtspec.runtime.guard import Band
-from frtspec.runtime.rungcache import Key, RungCache
+from frtspec.runtime import receipt
+from frtspec.runtime.rungs import ladder, rungcache
+from frtspec.runtime.rungs.rungcache import Key, RungCache
+from frtspec.runtime.seats.guard import Band
 from tests.runtime import hosts_small as small
 from tests.runtime.calibration.support import build
 

@@ -11,14 +11,12 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from frtspec import runtime as rt
-from frtspec.runtime import (
-    calibration_file,
-    calibration_key,
-    calibration_state,
-    observe,
-    receipt,
-)
-from frtspec.runtime.calibration_file import ENTRY
+from frtspec.runtime import receipt
+from frtspec.runtime.calibration import file as calibration_file
+from frtspec.runtime.calibration import key as calibration_key
+from frtspec.runtime.calibration import state as calibration_state
+from frtspec.runtime.calibration.file import ENTRY
+from frtspec.runtime.observation import observe
 from tests.runtime import hosts_small as small
 from tests.runtime.calibration.support import BATCHES, EVERY, attach, build, scales, with_stats
 

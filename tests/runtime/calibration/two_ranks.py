@@ -16,7 +16,7 @@ from torch import distributed
 
 from frtspec import runtime as rt
 from frtspec.runtime import session
-from frtspec.runtime.seatmodule import SeatModule
+from frtspec.runtime.seats.seatmodule import SeatModule
 from tests.runtime import hosts_small as small
 from tests.runtime.calibration.support import BATCHES, EVERY, attach, build, scales, with_stats
 
@@ -106,7 +106,7 @@ def case_one_has_a_file(rank, model):
 
 def case_activation(rank, model):
     """Rank 1 fails on the last step, when rank 0 has activated."""
-    from frtspec.runtime import swap
+    from frtspec.runtime.seats import swap
 
     activate = swap.activate
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from frtspec import runtime as rt
-from frtspec.runtime import explain
 from frtspec.runtime.records import Failure, SeatRecord
+from frtspec.runtime.reporting import explain
 from tests.runtime import hosts_small as small
 
 LONG = "the reason goes on and on, " * 20 + "and ends here"

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from frtspec.runtime import gates, metrics
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.ladder import bind_seat
-from frtspec.runtime.observe import Capture, observe
-from frtspec.runtime.reference import SeatReference
+from frtspec.runtime.gating import gates, metrics
+from frtspec.runtime.gating.reference import SeatReference
+from frtspec.runtime.observation.observe import Capture, observe
+from frtspec.runtime.rungs.ladder import bind_seat
 from frtspec.runtime.spec import Bound, Boundary, Stat, Weight
 from tests.runtime import hosts_small as small
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frtspec.runtime import latency
+from frtspec.runtime.gating import latency
 
 
 class Bench:

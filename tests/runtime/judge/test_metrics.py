@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frtspec.runtime import metrics
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.gating import metrics
 from frtspec.runtime.spec import Bound
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from frtspec import runtime as rt
-from frtspec.runtime import latency, receipt
+from frtspec.runtime import receipt
+from frtspec.runtime.gating import latency
 from tests.runtime import hosts_small as small
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

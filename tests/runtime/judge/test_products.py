@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.runtime.products import Products
+from frtspec.runtime.observation.products import Products
 
 X = torch.randn(2, 3, 4)
 W = torch.randn(4, 4)

@@ -7,8 +7,8 @@ import itertools
 import pytest
 import torch
 
-from frtspec.runtime import samples
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.observation import samples
 
 
 def endless(pulled: list[int]):

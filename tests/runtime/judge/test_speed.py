@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from frtspec import runtime as rt
-from frtspec.runtime import latency, receipt
-from frtspec.runtime.seatmodule import SeatModule
+from frtspec.runtime import receipt
+from frtspec.runtime.gating import latency
+from frtspec.runtime.seats.seatmodule import SeatModule
 from tests.runtime import hosts_small as small
 
 BASE = 1.0

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frtspec.ir.measured import FACTS
-from frtspec.runtime import capturefacts as facts
-from frtspec.runtime.measure import MEASURES
+from frtspec.runtime.observation import capturefacts as facts
+from frtspec.runtime.observation.measure import MEASURES
 
 NONE = torch.finfo(torch.float32).min
 

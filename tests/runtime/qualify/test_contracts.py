@@ -17,7 +17,8 @@ from flashrt_gen.gates import qk_norm_rope_v1 as rope_gate
 from torch import Tensor
 
 from frtspec.ir.words import BASELINES as WORDS
-from frtspec.runtime import baselines, harness
+from frtspec.runtime import harness
+from frtspec.runtime.gating import baselines
 from frtspec.runtime.spec import StructureSpec
 
 GATES = sorted(module.name for module in pkgutil.iter_modules(flashrt_gen.gates.__path__))

@@ -21,10 +21,11 @@ from torch import Tensor, nn
 
 from frtspec import runtime as rt
 from frtspec.dims import at_least, dims, measured
-from frtspec.runtime import measure, qualification
-from frtspec.runtime.observe import Observation, observe
-from frtspec.runtime.qualification import Found, Ruling, judge
-from frtspec.runtime.rules import qualify, require
+from frtspec.runtime.eligibility import qualification
+from frtspec.runtime.eligibility.qualification import Found, Ruling, judge
+from frtspec.runtime.eligibility.rules import qualify, require
+from frtspec.runtime.observation import measure
+from frtspec.runtime.observation.observe import Observation, observe
 from frtspec.runtime.spec import Boundary, InputOf, OutputOf, Seat, StructureSpec, Weight
 from tests.runtime import hosts_small as small
 

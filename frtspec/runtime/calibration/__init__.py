@@ -1,0 +1,1 @@
+"""Calibration as data: measured, saved, keyed, read back, united over ranks."""

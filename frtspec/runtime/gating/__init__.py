@@ -1,0 +1,1 @@
+"""The gates: kernel, boundary, host, latency, and the figures they compare."""

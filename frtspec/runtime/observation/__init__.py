@@ -1,0 +1,1 @@
+"""Running a host and looking: hooks, statistics, captured calls, measured facts."""

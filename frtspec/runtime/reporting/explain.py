@@ -1,0 +1,335 @@
+"""A plan in words: every seat in one state, with its whole reason and its figures.
+
+The content is made once, as headings, rows and lines; it is printed as plain text,
+or as a table with colours where standard output is a terminal.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from frtspec.runtime.gating.gates import GateResult
+from frtspec.runtime.records import STATES, SeatRecord, UnitRecord
+from frtspec.runtime.seats.forms import BandUse
+
+if TYPE_CHECKING:
+    from frtspec.runtime.plan import Plan
+
+HEADINGS = ("state", "seat", "structure", "form", "boundary", "seam", "why")
+COLOURS = {"bound": "green", "kept": "cyan", "refused": "yellow", "failed": "red"}
+
+_NUMBERED = re.compile(r"(.*)\[(\d+)\]$")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: cells as in ``HEADINGS``; ``more`` is told below it."""
+
+    cells: tuple[str, ...]
+    more: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    head: tuple[str, ...]
+    rows: tuple[Row, ...]
+    tail: tuple[str, ...]
+
+
+def explain(plan: Plan) -> str:
+    """The explanation as text, with a drawn table when standard output is a terminal."""
+    explanation = explanation_of(plan)
+    return drawn(explanation) if sys.stdout.isatty() else plain(explanation)
+
+
+def explanation_of(plan: Plan) -> Explanation:
+    return Explanation(tuple(_head(plan)), tuple(_rows(plan)), tuple(_tail(plan)))
+
+
+# ---------------------------------------------------------------- content
+
+
+def _head(plan: Plan) -> Iterable[str]:
+    total, counts = len(plan.seats), plan.counts
+    rest = ", ".join(f"{counts[state]} {state}" for state in STATES[1:])
+    yield (
+        f"{plan.binding.name} on {type(plan.model).__name__}: "
+        f"{counts['bound']} of {total} seats bound, {rest}"
+    )
+    asked = "" if plan.options.scheme == plan.scheme.name else f" ({plan.options.scheme})"
+    judged = "" if plan.door == "attach" else "; bound without judging, no gate decided"
+    yield f"scheme {plan.scheme.name}{asked}{judged}"
+    if plan.calibration is not None:
+        c = plan.calibration
+        yield f"calibration: {c.samples} samples, {c.method}"
+        yield from (f"  note: {line}" for line in c.diagnostics)
+    if plan.noise is not None:
+        yield plan.noise.note
+    units = (*plan.units, *plan.unions)
+    for unit in units:
+        yield _unit(unit)
+    untimed = [u.latency for u in units if u.latency is not None and not u.latency.timed]
+    yield from dict.fromkeys(f"speed: {item.verdict}, {item.reason}" for item in untimed)
+
+
+def _unit(unit: UnitRecord) -> str:
+    alone = "together" if " + " in unit.name else "alone"
+    host = "not judged" if unit.host is None else _host(unit.host)
+    seats = "1 seat" if len(unit.seats) == 1 else f"{len(unit.seats)} seats"
+    text = f"{unit.name} {alone} ({seats}): {unit.verdict}; host gate {host}"
+    if unit.latency is not None and unit.latency.timed:
+        return f"{text}; speed {unit.latency.verdict}: {unit.latency.reason}"
+    return text if unit.verdict == "accepted" else f"{text}; {unit.reason}"
+
+
+def _host(result: GateResult) -> str:
+    measured = figures(result)
+    return f"{result.verdict} on {result.label}: {measured}" if measured else result.verdict
+
+
+def _rows(plan: Plan) -> list[Row]:
+    """Bound and kept seats in host order, then what was refused, the worst first."""
+    rows: list[Row] = []
+    for state in STATES:
+        records = [record for record in plan.seats if record.state == state]
+        if state == "refused":
+            records.sort(key=_severity)
+        rows += _merged(records)
+    return rows
+
+
+def _merged(records: Sequence[SeatRecord]) -> list[Row]:
+    """One row for all seats of a family that differ in nothing but their number."""
+    groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for record in records:
+        family = _NUMBERED.sub(r"\1", record.name)
+        key = (family, _cells(record), tuple(_more(record)))
+        groups.setdefault(key, []).append(record.name)
+    return [
+        Row((cells[0], names(seats), *cells[1:]), more)
+        for (_, cells, more), seats in groups.items()
+    ]
+
+
+def _cells(record: SeatRecord) -> tuple[str, ...]:
+    """The row of a seat, without its name."""
+    return (
+        record.state,
+        record.seat.target,
+        record.form,
+        _cosine(record.gate("boundary")),
+        _seam_cosine(record),
+        record.reason + (f" [{record.code}]" if record.code else ""),
+    )
+
+
+def _more(record: SeatRecord) -> Iterable[str]:
+    """What was tried before the seat was refused, whole, and what to do about it."""
+    for row in record.refusal.trail if record.refusal is not None else ():
+        if row.verdict == "fell_through":
+            yield f"tried {row.what}: {row.reason} [{row.code}]"
+            if row.fix:
+                yield f"  what to do: {row.fix}"
+    if record.fix:
+        yield f"what to do: {record.fix}"
+
+
+def _severity(record: SeatRecord) -> float:
+    """Saturated seats come first, the one furthest past its range on top."""
+    result = record.gate("saturation")
+    if result is None or record.code != "calibration.saturated":
+        return 0.0
+    return -max(result.metrics.values())
+
+
+def names(seats: Iterable[str]) -> str:
+    """Seat names with runs of numbers drawn together: ``ffn[0..3], ffn[7]``."""
+    found: list[str] = []
+    run: tuple[str, int, int] | None = None
+    for name in (*seats, ""):
+        match = _NUMBERED.match(name)
+        if run and match and match[1] == run[0] and int(match[2]) == run[2] + 1:
+            run = (run[0], run[1], run[2] + 1)
+            continue
+        if run:
+            first, last = run[1], run[2]
+            found.append(f"{run[0]}[{first}]" if first == last else f"{run[0]}[{first}..{last}]")
+        run = (match[1], int(match[2]), int(match[2])) if match else None
+        if name and not match:
+            found.append(name)
+    return ", ".join(found)
+
+
+def _cosine(result: GateResult | None) -> str:
+    if result is None or "cosine" not in result.metrics:
+        return "" if result is None else result.verdict
+    return f"{result.metrics['cosine']:.6f}"
+
+
+def _seam_cosine(record: SeatRecord) -> str:
+    seam = record.gate("seam")
+    if seam is not None:
+        return _cosine(seam)
+    boundary = record.gate("boundary")
+    bare = boundary.also.get("seam", {}) if boundary is not None else {}
+    return f"{bare['cosine']:.6f}" if "cosine" in bare else ""
+
+
+def _tail(plan: Plan) -> Iterable[str]:
+    yield from _fell_through(plan)
+    yield from _banded(plan)
+    cover = plan.coverage
+    if cover.total and not plan.bound:
+        yield "no seat is bound: the host runs as it was"
+    elif cover.total:
+        yield (
+            f"bound seats hold {cover.share:.1%} of the host's {cover.total:,} parameters; "
+            f"{1 - cover.share:.1%} of its weight traffic stays on the host however fast they are"
+        )
+        largest = ", ".join(f"{path} {size / cover.total:.1%}" for path, size in cover.rest[:5])
+        more = f", and {len(cover.rest) - 5} smaller ones" if len(cover.rest) > 5 else ""
+        if largest:
+            yield f"  on the host: {largest}{more}"
+    added = sum(r.built.bytes_added for r in plan.seats if r.state == "bound" and r.built)
+    if added:
+        yield f"packs add {size_text(added)}; the host's own weights stay resident"
+
+
+def size_text(count: int) -> str:
+    """``1.5 MiB``."""
+    size, units = float(count), ["B", "KiB", "MiB", "GiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.3g} {units[0]}"
+
+
+def _fell_through(plan: Plan) -> Iterable[str]:
+    """Rungs that bound seats could not run on, each reason once, whole."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for record in plan.seats:
+        for row in record.built.trail if record.built is not None else ():
+            if row.verdict == "fell_through":
+                found.setdefault((row.what, row.code, row.reason), []).append(record.name)
+    for (what, code, reason), seats in found.items():
+        yield f"not on {what}: {reason} [{code}] ({names(seats)})"
+
+
+def _banded(plan: Plan) -> Iterable[str]:
+    """Which row counts bound seats run, and how many calls went to the host by design."""
+    found: dict[tuple[BandUse, ...], list[str]] = {}
+    for record in plan.seats:
+        if record.state == "bound" and record.built is not None and record.built.bands:
+            found.setdefault(record.built.bands, []).append(record.name)
+    ledger = plan.ledger()
+    for bands, seats in found.items():
+        told = ", ".join(
+            f"{use.rows}: {use.calls}"
+            if use.rung is None
+            else f"{use.rows} on {use.rung}: {use.calls}"
+            for use in bands
+        )
+        yield f"calls of calibration by row count: {told} ({names(seats)})"
+        rows = [ledger[seat] for seat in seats if seat in ledger]
+        calls, host = sum(r.calls for r in rows), sum(r.otherwise_host for r in rows)
+        if calls:
+            yield f"  since then: {host} of {calls} calls on the host by row count"
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def plain(explanation: Explanation) -> str:
+    """Aligned text. The last column is as long as it is: nothing is cut."""
+    table = [HEADINGS, *(row.cells for row in explanation.rows)]
+    used = [c for c in range(len(HEADINGS)) if any(cells[c] for cells in table[1:])]
+    widths = {c: max(len(cells[c]) for cells in table) for c in used}
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(cells[c].ljust(widths[c]) for c in used).rstrip()
+
+    lines = [*explanation.head, ""]
+    if explanation.rows:
+        lines.append(line(HEADINGS))
+    for row in explanation.rows:
+        lines.append(line(row.cells))
+        lines += [f"    {line}" for line in row.more]
+    return "\n".join([*lines, "", *explanation.tail]).rstrip() + "\n"
+
+
+def drawn(explanation: Explanation) -> str:
+    """The same with a drawn table, for a terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    width = max(80, shutil.get_terminal_size((120, 40)).columns)
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False)
+    for text in explanation.head:
+        console.print(Text(text))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    used = [c for c in range(len(HEADINGS)) if any(row.cells[c] for row in explanation.rows)]
+    for c in used:
+        table.add_column(HEADINGS[c], overflow="fold")
+    for row in explanation.rows:
+        why = "\n".join([row.cells[-1], *row.more])
+        cells = [Text(cell) for cell in (*row.cells[:-1], why)]
+        cells[0].stylize(COLOURS[row.cells[0]])
+        table.add_row(*(cells[c] for c in used))
+    console.print(table)
+    for text in explanation.tail:
+        console.print(Text(text))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+# ---------------------------------------------------------------- figures
+
+
+def report(plan: Plan) -> str:
+    """Every gate of every seat and unit, with figures and bounds, as text."""
+    lines = []
+    for record in plan.seats:
+        lines.append(f"{record.name}  {record.seat.target}  {record.state}  {record.form}".rstrip())
+        if record.decision is not None:
+            lines.append(f"  decision   {record.decision.outcome}: {record.decision.reason}")
+        for result in record.gates:
+            lines += _gate_lines(result)
+    for unit in (*plan.units, *plan.unions):
+        lines.append(f"{unit.name}  {unit.verdict}")
+        if unit.host is not None:
+            lines += _gate_lines(unit.host)
+        if unit.latency is not None:
+            lines.append(f"  speed      {unit.latency.verdict}: {unit.latency.reason}")
+    if plan.noise is not None:
+        lines.append(plan.noise.note)
+    return "\n".join(lines) + "\n"
+
+
+def _gate_lines(result: GateResult) -> list[str]:
+    label = f" [{result.label}]" if result.label else ""
+    lines = [f"  {result.gate:<10} {result.verdict}{label}: {result.reason}"]
+    measured = figures(result)
+    if measured:
+        lines.append(f"             {measured}")
+    for name, values in result.also.items():
+        shown = ", ".join(f"{metric} {value:.6g}" for metric, value in values.items())
+        lines.append(f"             {name}: {shown}")
+    lines += [f"             {note}" for note in result.notes]
+    return lines
+
+
+def figures(result: GateResult) -> str:
+    """``cosine 0.99991 (>= 0.999), max_abs 0.012``."""
+    bounds = {b.metric: f" ({b.op} {b.value:g})" for b in result.bounds if b.op is not None}
+    return ", ".join(
+        f"{name} {value:.6g}{bounds.get(name, '')}" for name, value in result.metrics.items()
+    )

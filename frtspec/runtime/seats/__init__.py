@@ -1,0 +1,1 @@
+"""What stands in a host while attached: modules, guards, ledgers, and the swap."""
