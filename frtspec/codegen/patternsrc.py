@@ -46,6 +46,8 @@ def _pattern(found: Discover, structure: Structure) -> Py:
         named["route"] = _route(found.route)
     if found.called:
         named["called"] = pyrepr(dict(found.called))
+    if found.update:
+        named["update"] = pyrepr(True)
     return _spread("Pattern", named)
 
 

@@ -47,13 +47,15 @@ class _Pattern:
     node: ast.DiscoverDecl
     held: dict[str, Span] = field(default_factory=dict)
     route: ir.RouteRef | None = None
+    update: bool = False
 
     def build(self) -> ir.Discover:
         roles = tuple(self.role(m) for m in self.node.members if isinstance(m, ast.RoleDecl))
         named_once(self.context, "role", [self._name(r) for r in roles])
         forms = [m for m in self.node.members if isinstance(m, ast.FormDecl)]
         only_one(self.context, forms, "form")
-        self.route = self.routed(forms[0]) if forms else None
+        if forms:
+            self.formed(forms[0])
         points = [m for m in self.node.members if isinstance(m, ast.RolePoint)]
         named_once(self.context, "point", [m.point for m in points])
         boundaries = [m for m in self.node.members if isinstance(m, ast.DiscoverBoundary)]
@@ -71,6 +73,7 @@ class _Pattern:
             dims=tuple(self.sizes()),
             route=self.route,
             called=called,
+            update=self.update,
             span=self.node.span,
         )
         if not self.lost:
@@ -78,18 +81,41 @@ class _Pattern:
             Whole(self.context, self.target, found, boundary, self.held, at).check()
         return found
 
-    def routed(self, node: ast.FormDecl) -> ir.RouteRef | None:
-        """The function that a seat's module looks up; other forms follow from the roles."""
+    def formed(self, node: ast.FormDecl) -> None:
+        """The function that a seat's module looks up, or that its result changes slowly; other
+        forms follow from the roles."""
+        if node.name.id == "update":
+            self.update = True
+            self.slow(node)
+            return
         form = seat_form(self.context, node, siblings=False)
         if form.route is None and node.name.id in words.FORMS:
             self.context.error(
                 WHERE,
                 f"a pattern has no `form {node.name.id}`",
                 node.span,
-                help="a route is written `form route (attention)`; swap and siblings follow from "
-                "the roles",
+                help="a route is written `form route (attention)`, an update `form update`; swap "
+                "and siblings follow from the roles",
             )
-        return form.route
+        self.route = form.route
+
+    def slow(self, node: ast.FormDecl) -> None:
+        """An update is any module that a run shows to change slowly: nothing else tells it."""
+        if node.params:
+            self.context.error(
+                WHERE,
+                "how often an update runs is the caller's, and no pattern shows it",
+                node.span,
+                help="write `form update`",
+            )
+        for member in self.node.members:
+            if isinstance(member, ast.RoleDecl):
+                self.context.error(
+                    WHERE,
+                    f"role `{member.name.id}`: what an update computes is the host's own",
+                    member.name.span,
+                    help="leave the roles out, or `form update`",
+                )
 
     def arguments(self, roles: tuple[ir.Role, ...]) -> Iterable[tuple[str, tuple[str, ...]]]:
         """What `called` says of arguments; of roles it was read with them."""

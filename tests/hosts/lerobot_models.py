@@ -5,7 +5,8 @@ need little of that: they are loaded from the wheel on an overlay with transform
 diffusers 0.39, with stand-ins for lerobot's configs and its package initialisers. The classes
 that are built are lerobot's, unchanged; only sizes are small.
 
-Run as a script in the overlay: prints the report of ``frtspec.live.verify`` as JSON.
+Run as a script in the overlay: prints as JSON the report of ``frtspec.live.verify`` on a
+binding, of the catalog or of a file, or what a scan of the host finds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -86,12 +88,22 @@ def prepare(overlay: Path) -> None:
         setattr(configs.RTCAttentionSchedule, attention, attention)
     for mode in ("IDENTITY", "MEAN_STD", "MIN_MAX", "QUANTILES"):
         setattr(configs.NormalizationMode, mode, mode)
-    sys.modules["lerobot.configs"] = configs
+    configs.__path__ = []  # type: ignore[attr-defined]
+    # Releases below 0.6 import each name from where it is defined.
+    for name in ("lerobot.configs", "lerobot.configs.policies", "lerobot.configs.types"):
+        sys.modules[name] = configs
     pretrained = ModuleType("lerobot.policies.pretrained")
     pretrained.__dict__.update(PreTrainedPolicy=_Policy, T=Any)
     sys.modules["lerobot.policies.pretrained"] = pretrained
-    for name in ("lerobot.optim", "lerobot.policies.utils", "lerobot.policies.rtc.modeling_rtc"):
+    for name in (
+        "lerobot.optim",
+        "lerobot.optim.optimizers",
+        "lerobot.optim.schedulers",
+        "lerobot.policies.utils",
+        "lerobot.policies.rtc.modeling_rtc",
+    ):
         sys.modules[name] = _Anything(name)
+        sys.modules[name].__path__ = []
 
 
 # ---------------------------------------------------------------- models
@@ -325,15 +337,58 @@ def _plain(config: type, **given: Any) -> dict[str, Any]:
 HOSTS = {"pi05": pi05, "smolvla": smolvla, "groot_n17": groot_n17}
 
 
-def main(overlay: str, name: str) -> None:
-    prepare(Path(overlay))
-    torch.manual_seed(7)
-    model, forward, observations = HOSTS[name]()
+def verified(built: Built, binding: Any) -> dict[str, Any]:
     from frtspec.live.verify import verify
 
-    binding = importlib.import_module(f"flashrt_gen.{name}").HOST
-    report = verify(binding, model, forward, observations=observations)
-    print(json.dumps(report.to_json()))
+    model, forward, observations = built
+    return verify(binding, model, forward, observations=observations).to_json()
+
+
+def compiled(text: str) -> Any:
+    """The one binding of a spec's text."""
+    from frtspec.live.inmemory import bindings_of
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "one.frt")
+        path.write_text(text)
+        (binding,) = bindings_of(path).values()
+    return binding
+
+
+def scanned(built: Built, name: str) -> dict[str, Any]:
+    """The draft, what verify says of it, and seats of the catalog's binding not found."""
+    from frtspec.live.scan import scan
+
+    model, forward, observations = built
+    found = scan(model, lambda: forward(observations[0]))
+    here = [key(seat.seat("s")) for seat in found.seats]
+    seats = importlib.import_module(f"flashrt_gen.{name}").HOST.seats(model)
+    return {
+        "missed": [key(seat) for seat in seats if key(seat) not in here],
+        "draft": found.binding,
+        "seats": [{"target": s.target, "path": s.path, "form": s.form} for s in found.seats],
+        "unexplained": [row.path for row in found.left_out if not row.reason],
+        "verified": verified(built, compiled(found.binding)),
+    }
+
+
+def key(seat: Any) -> list[Any]:
+    members = list(seat.siblings.members) if seat.siblings else []
+    return [seat.structure.name, seat.seam, seat.path, *members]
+
+
+def main(overlay: str, name: str, what: str = "") -> None:
+    """``what``: nothing for the catalog's binding, ``scan``, or a file with one binding."""
+    prepare(Path(overlay))
+    torch.manual_seed(7)
+    built = HOSTS[name]()
+    if what == "scan":
+        found = scanned(built, name)
+    elif what:
+        found = verified(built, compiled(Path(what).read_text()))
+    else:
+        found = verified(built, importlib.import_module(f"flashrt_gen.{name}").HOST)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -76,11 +76,11 @@ def overlay() -> Path:
 
 
 @functools.cache
-def report(name: str) -> dict[str, Any]:
-    """What verify says of one policy's binding, from a process that has the overlay."""
+def report(name: str, *what: str) -> dict[str, Any]:
+    """What `lerobot_models` says of one policy, from a process that has the overlay."""
     paths = [str(overlay()), str(ROOT), str(ROOT / "generated")]
     done = subprocess.run(  # noqa: PLW1510 - its outcome is read below
-        [sys.executable, "-m", "tests.hosts.lerobot_models", str(overlay()), name],
+        [sys.executable, "-m", "tests.hosts.lerobot_models", str(overlay()), name, *what],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -146,3 +146,11 @@ def test_what_runs_once_an_observation_and_what_at_each_step(name: str) -> None:
     for seat in report(name)["seats"]:
         once = seat["name"].startswith(ONCE[name]) or seat["name"] == "state"
         assert seat["calls"] == ([1, 1] if once else [2, 2]), seat["name"]
+
+
+@pytest.mark.parametrize("name", SEATS)
+def test_a_scan_finds_what_the_binding_names(name: str) -> None:
+    found = report(name, "scan")
+    assert found["missed"] == [] and found["unexplained"] == []
+    told = [p for seat in found["verified"]["seats"] for p in seat["problems"]]
+    assert told == [] and found["verified"]["ok"], found["draft"]

@@ -140,11 +140,28 @@ def wan() -> Built:
             num_layers=2,
         )
     )
+    return model, _denoised(model)
+
+
+def _denoised(model: nn.Module) -> Callable[[], Any]:
+    """Two steps of one prompt: what they share is seen to stay as it is."""
     video, text = torch.randn(1, 4, 2, 8, 8), torch.randn(1, 7, 20)
-    step = torch.tensor([500])
-    return model, lambda: model(
-        hidden_states=video, timestep=step, encoder_hidden_states=text, return_dict=False
-    )
+
+    def forward() -> Any:
+        first = model(
+            hidden_states=video,
+            timestep=torch.tensor([500]),
+            encoder_hidden_states=text,
+            return_dict=False,
+        )
+        return model(
+            hidden_states=video - 0.5 * first[0],
+            timestep=torch.tensor([250]),
+            encoder_hidden_states=text,
+            return_dict=False,
+        )
+
+    return forward
 
 
 def cosmos() -> Built:
@@ -164,11 +181,7 @@ def cosmos() -> Built:
             extra_pos_embed_type=None,
         )
     )
-    video, text = torch.randn(1, 4, 2, 8, 8), torch.randn(1, 7, 20)
-    step = torch.tensor([500])
-    return model, lambda: model(
-        hidden_states=video, timestep=step, encoder_hidden_states=text, return_dict=False
-    )
+    return model, _denoised(model)
 
 
 def flux() -> Built:

@@ -21,6 +21,7 @@ from frtspec.diag.source import SourceFile
 from frtspec.live.inmemory import bindings_of
 from frtspec.live.scan import ScanResult, core, scan
 from frtspec.live.verify import verify
+from frtspec.runtime import attach
 from frtspec.runtime.spec import HostBinding, Seat
 from frtspec.syntax.fmt import format_source
 from tests.live.scan_hosts import HOSTS, TEXT, qwen3_moe
@@ -28,9 +29,8 @@ from tests.live.scan_hosts import HOSTS, TEXT, qwen3_moe
 FAMILIES = pytest.mark.parametrize("name", HOSTS)
 
 BOUND = {module.name for module in pkgutil.iter_modules(flashrt_gen.__path__)}
-SCANNED_FORMS = ("swap", "siblings", "route")
-"""Seats that patterns describe. An update depends on how often a caller runs what, and a block
-is made of what the other seats are on."""
+SCANNED_FORMS = ("swap", "siblings", "route", "update")
+"""Seats that patterns describe. A block is made of what the other seats are on."""
 
 
 @cache
@@ -61,7 +61,7 @@ def wanted(name: str, model: nn.Module) -> list[Seat]:
         return []
     binding = importlib.import_module(f"flashrt_gen.{name}").HOST
     seats = binding.seats(model)
-    return [seat for seat in seats if seat.form in SCANNED_FORMS and seat.structure.discover]
+    return [seat for seat in seats if seat.form in SCANNED_FORMS]
 
 
 def key(seat: Seat) -> tuple[object, ...]:
@@ -148,7 +148,7 @@ def test_without_a_run_it_says_what_is_not_proven(name: str) -> None:
     assert "no run was given" in alone.explain()
     here = {(seat.target, seat.path) for seat in alone.seats}
     # Only a run shows who shares an input, and what each of several arguments is.
-    alike = [seat for seat in found.seats if not seat.members and not seat.pattern.route]
+    alike = [seat for seat in found.seats if seat.form == "swap"]
     missed = {(seat.target, seat.path) for seat in alike} - here
     assert {t for t, _ in missed} <= {"linear_proj", "adaln_producer", "moe_experts.experts"}
 
@@ -200,3 +200,19 @@ def test_layers_that_are_alike_are_proven_once(monkeypatch: pytest.MonkeyPatch) 
         assert sum(seat.target == "decoder_ffn.mlp" for seat in found.seats) == layers
         counts.append(len(proofs))
     assert counts[0] == counts[1]
+
+
+@FAMILIES
+def test_the_draft_attaches(name: str) -> None:
+    """Generated from the draft, the binding binds seats, and gives the host back as it was."""
+    model, forward = HOSTS[name]()
+    with torch.no_grad():
+        before = forward()[0]
+    plan = attach(
+        compiled()[name], model, forward, scheme="fp8_static", rungs=("emulate",), latency="skip"
+    )
+    assert plan.bound
+    assert not [s for s in plan.seats if s.code.startswith("host.") or s.state == "failed"]
+    plan.detach()
+    with torch.no_grad():
+        assert torch.equal(forward()[0], before)

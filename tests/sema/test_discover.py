@@ -48,6 +48,23 @@ structure turned version 1 {
 """
 
 
+SLOW = """frt 1
+
+structure held version 1 {
+  dim M, N
+  in  x [rows M, *] : host
+  out y [rows M, N] : host
+  part update : host fn (x) -> y
+  reference { point kept content = update(x)  yield y = kept }
+  discover {
+    form update
+    point kept = output
+    boundary at seat { x = input, y = output }
+  }
+}
+"""
+
+
 def structure(text: str) -> Structure:
     analysis, syntax = analysed(text)
     assert syntax == () and analysis.diagnostics == (), analysis.diagnostics
@@ -84,6 +101,25 @@ def test_places_at_a_function_that_the_host_looks_up() -> None:
     assert (cos.arg, cos.item, cos.layout, cos.routed) == ("table", 0, "half", False)
     y = dict(found.ports)["y"]
     assert (y.kind, y.item, y.layout, y.routed) == ("output", 0, "heads_first", True)
+
+
+def test_a_pattern_of_what_changes_slowly() -> None:
+    (found,) = structure(SLOW).discover
+    assert found.update and found.roles == () and found.route is None
+    (other,) = structure(PACK).discover
+    assert not other.update
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        ("form update (cadence = prompt)", "how often an update runs is the caller's"),
+        ("form update\n    role proj : linear", "what an update computes is the host's own"),
+    ],
+)
+def test_a_mistake_in_a_pattern_of_what_changes_slowly(new: str, says: str) -> None:
+    found = check(SLOW.replace("form update", new))
+    assert any(d.code == "FRT0745" and says in d.message for d in found)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ class Discover:
     """One pattern of a structure, or of its seam. ``around``: whether the boundary lies
     around the seat's module; ``ports`` is empty where no boundary is given. ``dims``: sizes
     that a seat sets although no weight shows them. ``placeless``: points that no host
-    shows anywhere, with the reason. ``called``: names of arguments."""
+    shows anywhere, with the reason. ``called``: names of arguments. ``update``: the seat is a
+    module whose result changes more slowly than its host runs it."""
 
     seam: str | None
     roles: tuple[Role, ...]
@@ -77,4 +78,5 @@ class Discover:
     dims: tuple[str, ...]
     route: RouteRef | None
     called: tuple[tuple[str, tuple[str, ...]], ...]
+    update: bool
     span: Span

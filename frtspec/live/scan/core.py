@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from frtspec.live.scan import called, match
+from frtspec.live.scan import held, match
 from frtspec.live.scan.catalog import structures_of
 from frtspec.live.scan.coverage import coverage
 from frtspec.live.scan.draft import draft, unwritable
@@ -16,13 +16,14 @@ from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.leftover import left_out
 from frtspec.live.scan.prove import Proven, Unproven, made_like, prove
 from frtspec.live.scan.result import ScanResult
-from frtspec.live.scan.routed import lookups, ways
-from frtspec.live.scan.seats import around, module_seat, outer_role, siblings_seat, unbounded
+from frtspec.live.scan.routed import lookups
+from frtspec.live.scan.seats import module_seat, siblings_seat
 from frtspec.live.scan.tree import Tree, Trouble, joined
 from frtspec.live.scan.verified import verified
 from frtspec.live.scan.watch import Watched, watch
+from frtspec.live.scan.ways import Ways, routes, told
 from frtspec.runtime.hosts.patterns import Pattern
-from frtspec.runtime.spec import Boundary, StructureSpec
+from frtspec.runtime.spec import StructureSpec
 
 Rejected = dict[str, Trouble]
 
@@ -51,7 +52,8 @@ def scan(
     run.modules()
     run.writable()
     if forward is not None:
-        run.seen = watch(run.tree, forward, lookups(run.tree, run.routes()))
+        run.seen = watch(run.tree, forward, lookups(run.tree, routes(structures)))
+        run.slow()
     run.siblings()
     run.leaves()
     run.check_run()
@@ -120,6 +122,24 @@ class _Scan:
                 if alone and any(wanted(role) for role in own):
                     yield structure, pattern
 
+    # ------------------------------------------------------------ what changes slowly
+
+    def slow(self) -> None:
+        """Modules that gave the same while the run went on take the place of what they would
+        be else; regions that ran ahead of it hold their parts' seats, too."""
+        assert self.seen is not None
+        updates = [(s, p) for s in self.structures for p in s.discover if p.update]
+        again = list(
+            held.seats(
+                self.tree, self.seen, updates, held.repeated(self.tree, self.seen), held.AGAIN
+            )
+        )
+        paths = {seat.path for seat in again}
+        self.seats = [seat for seat in self.seats if seat.path not in paths] + again
+        taken = [seat.path for seat in self.seats]
+        once = held.ahead(self.tree, self.seen, taken)
+        self.seats += held.seats(self.tree, self.seen, updates, once, held.ONCE)
+
     # ------------------------------------------------------------ projections together
 
     def siblings(self) -> None:
@@ -172,7 +192,7 @@ class _Scan:
 
     def _taken(self, path: str) -> bool:
         return any(
-            path == module or path.startswith(f"{module}.")
+            path == module or (path.startswith(f"{module}.") and not seat.pattern.update)
             for seat in self.seats
             for module in seat.modules()
         )
@@ -181,16 +201,9 @@ class _Scan:
 
     def leaves(self) -> None:
         """Projections and norms that stand alone."""
-        taken = {
-            path
-            for seat in self.seats
-            for module in seat.modules()
-            for path in self.tree.modules
-            if path == module or path.startswith(f"{module}.")
-        }
-        for path in self.tree.modules:
-            if path and path not in taken and self.tree.leaf(path) is not None:
-                self._leaf(path)
+        alone = [p for p in self.tree.modules if p and self.tree.leaf(p) is not None]
+        for path in [path for path in alone if not self._taken(path)]:
+            self._leaf(path)
 
     def _leaf(self, path: str) -> None:
         for structure, pattern in self._patterns(lambda role: role.where == "at"):
@@ -250,7 +263,7 @@ class _Scan:
     def settle(self, forward: Callable[[], Any] | None) -> None:
         """Of the ways each seat could be written, the first that the host agrees with: a
         boundary around a seam before none. Without a run, the first."""
-        options = [*(self._ways(seat) for seat in self.seats), *self._routed(), *self._called()]
+        options = Ways(self.tree, self.structures, self.seen).all(self.seats)
         if forward is None:
             self.seats = [tried[0] for tried in options]
             return
@@ -259,7 +272,7 @@ class _Scan:
         for tried, found in zip(options, problems, strict=True):
             right = [way for way, problem in zip(tried, found, strict=True) if problem is None]
             if right:
-                self.seats.append(_told(right, tried[0]))
+                self.seats.append(told(right, tried[0]))
                 continue
             if tried[0].pattern.needs_run:
                 continue  # its parts are seats of their own
@@ -273,70 +286,6 @@ class _Scan:
             seat
             for seat in self.seats
             if not any(module.startswith(f"{path}.") for path in whole for module in seat.modules())
-        ]
-
-    def routes(self) -> list[tuple[StructureSpec, Pattern]]:
-        """Patterns of functions that a host looks up."""
-        return [(s, p) for s in self.structures for p in s.discover if p.route is not None]
-
-    def _routed(self) -> Iterator[list[FoundSeat]]:
-        for path in dict.fromkeys(path for path, _ in (self.seen.routed if self.seen else ())):
-            if self.tree.trouble(path) is None and self.seen is not None:
-                yield from ways(self.tree, path, self.seen, self.routes())
-
-    def _called(self) -> Iterator[list[FoundSeat]]:
-        """Modules that take several values, in every way that a pattern of theirs allows."""
-        several = [(s, p) for s in self.structures for p in s.discover if p.needs_run]
-        for path in self.seen.calls if self.seen else ():
-            if not path or self.seen is None or self.tree.trouble_below(path) is not None:
-                continue
-            found = [
-                seat
-                for structure, pattern in several
-                for seat in (called.seam_ways if pattern.seam else called.ways)(
-                    self.tree, path, self.seen, structure, pattern
-                )
-                if unwritable(seat) is None
-            ]
-            if found:
-                yield found
-
-    def _ways(self, seat: FoundSeat) -> list[FoundSeat]:
-        return self._around(seat) if seat.pattern.seam else [seat]
-
-    def _around(self, seat: FoundSeat) -> list[FoundSeat]:
-        if outer_role(seat.pattern) is None:
-            return [unbounded(seat, self.tree, (), "the pattern names nothing around it")]
-        if self.seen is None:
-            return [
-                unbounded(seat, self.tree, self._near(seat), "not proven: scanned without a run")
-            ]
-        before = self.seen.before.get(seat.path, ())
-        enclosing = [p for p in _enclosing(seat.path) if self.seen.calls.get(p)]
-        found = around(seat, self.tree, before, enclosing[:1])
-        reason = (
-            "its input is not the output of a norm around it"
-            if not before
-            else "no module around it is called, but for the model itself"
-            if not enclosing
-            else "the norm before it is none that the structure has"
-        )
-        return [*found, unbounded(seat, self.tree, self._near(seat), reason)]
-
-    def _near(self, seat: FoundSeat) -> list[str]:
-        """Norms beside the seat: those called like the role first."""
-        role = outer_role(seat.pattern)
-        parent = seat.path.rpartition(".")[0]
-        module = self.tree.modules.get(parent)
-        if role is None or module is None:
-            return []
-        hints = [name for names in role.called for name in names]
-        names = [n for n in module._modules if joined(parent, n) in self.tree.modules]
-        ranked = sorted(names, key=lambda n: hints.index(n) if n in hints else len(hints))
-        return [
-            joined(parent, n)
-            for n in ranked
-            if (leaf := self.tree.leaf(joined(parent, n))) and leaf.kind == role.kind
         ]
 
     def in_order(self) -> list[FoundSeat]:
@@ -373,30 +322,3 @@ def _in_run(seat: FoundSeat, tree: Tree, seen: Watched) -> Trouble | None:
                 "returns", f"it returns a {seen.returns.get(path)}, and a seat returns a tensor"
             )
     return None
-
-
-def _enclosing(path: str) -> Iterator[str]:
-    """The modules around a module, innermost first; the model itself has no path."""
-    while "." in path:
-        path = path.rpartition(".")[0]
-        yield path
-
-
-def _told(right: Sequence[FoundSeat], first: FoundSeat) -> FoundSeat:
-    """The first of the ways that the host agrees with; it says what the run left open: a
-    boundary that was tried in vain, variants that compute the same here."""
-    seat = right[0]
-    why = dict(seat.why)
-    for axis, value in seat.variants.items():
-        others = {way.variants.get(axis, value) for way in right if _same_place(way, seat)}
-        if others - {value}:
-            why[axis] = f"{' and '.join(sorted(others))} compute the same in this run"
-    none = seat.boundary is not None and seat.boundary.none is not None
-    if none and seat is not first:
-        reason = f"around it the host computes something else than {seat.structure.key}"
-        return replace(seat, why=why, boundary=Boundary(none=reason))
-    return replace(seat, why=why)
-
-
-def _same_place(one: FoundSeat, other: FoundSeat) -> bool:
-    return one.pattern is other.pattern and one.boundary == other.boundary

@@ -17,7 +17,8 @@ def coverage(tree: Tree, seats: Sequence[FoundSeat], seen: Watched | None) -> Co
     held = sum(value for value, paths in sizes.values() if claimed & set(paths))
     if seen is not None and seen.total_flops:
         modules = {m for seat in seats if not seat.pattern.route for m in seat.modules()}
-        seated = sum(seen.flops.get(module, 0) for module in modules)
+        outermost = [m for m in modules if not any(m.startswith(f"{o}.") for o in modules)]
+        seated = sum(seen.flops.get(module, 0) for module in outermost)
         routed = {seat.path for seat in seats if seat.pattern.route is not None}
         seated += sum(_own(path, seen) for path in routed)
         return Coverage(total, held, seen.total_flops, seated, True)

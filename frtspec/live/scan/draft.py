@@ -10,11 +10,20 @@ from dataclasses import dataclass, field, replace
 from torch import nn
 
 from frtspec.diag.source import SourceFile
+from frtspec.ir.words import ROUTES
 from frtspec.live.scan.config import Configs, Expression
 from frtspec.live.scan.families import Block, Family, blocks, families, templated
 from frtspec.live.scan.found import FoundSeat
 from frtspec.live.scan.tree import Tree
-from frtspec.runtime.spec import InputOf, OutputOf, Place, RoutedInput, RoutedOutput, Weight
+from frtspec.runtime.spec import (
+    InputOf,
+    OutputOf,
+    Place,
+    Routed,
+    RoutedInput,
+    RoutedOutput,
+    Weight,
+)
 from frtspec.syntax.fmt import format_source
 from frtspec.syntax.grammar import RESERVED
 
@@ -126,7 +135,9 @@ class _Writer:
         if sizes:
             yield f"dims {{ {', '.join(sizes)} }}"
         if seat.pattern.route is not None:
-            yield f"form route ({seat.pattern.route.name})"
+            yield f"form route ({_routed(seat.pattern.route)})"
+        if seat.pattern.update:
+            yield f"form update (cadence = {seat.cadence})  # a run does not show which"
         yield from self.settings(seat)
         yield from self.weights(seat)
         for point, place in seat.points.items():
@@ -149,7 +160,7 @@ class _Writer:
                 yield f"variant {axis} = {seat.variants[axis]}" + (f"  # {why}" if why else "")
         given = {role.gives for role in seat.pattern.roles if role.gives}
         for param, value in seat.params.items():
-            if param in given:
+            if param in given or value != seat.structure.params[param]:
                 yield f"param {param} = {self.configs.number(seat.path, value) or _number(value)}"
 
     def weights(self, seat: FoundSeat) -> Iterator[str]:
@@ -225,6 +236,13 @@ def _place(place: Place, base: str) -> str:
     if isinstance(place, OutputOf | RoutedOutput):
         return f"output{item}{of}"
     return f"arg {place.arg}{item}{of}" if place.arg else f"input{of}"
+
+
+def _routed(route: Routed) -> str:
+    """The function alone where the language knows it, else with how it is found."""
+    if route.name in ROUTES:
+        return route.name
+    return f"{route.name}, via = {route.via}, args = ({', '.join(route.args)})"
 
 
 def _layout(place: Place) -> str:

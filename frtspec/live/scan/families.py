@@ -100,6 +100,8 @@ def _shape(seat: FoundSeat, stem: str | None, number: int) -> tuple[object, ...]
         text(dict(seat.points)),
         text(seat.boundary),
         text(seat.expects),
+        seat.pattern.route and seat.pattern.route.name,
+        seat.cadence,
     )
 
 

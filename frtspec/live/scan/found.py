@@ -27,6 +27,7 @@ class FoundSeat:
     claims    parameters that the seat's module reads
     proof     how it was shown that the module computes this
     why       variant -> how it was told
+    cadence   of an update: how often it is likely to change
     """
 
     structure: StructureSpec
@@ -43,10 +44,17 @@ class FoundSeat:
     expects: tuple[Expect, ...] = ()
     proof: str = ""
     why: Mapping[str, str] = field(default_factory=dict)
+    cadence: str | None = None
 
     @property
     def seam(self) -> str | None:
         return self.pattern.seam
+
+    @property
+    def form(self) -> str:
+        if self.pattern.update:
+            return "update"
+        return "route" if self.pattern.route else "siblings" if self.members else "swap"
 
     @property
     def target(self) -> str:
@@ -64,8 +72,9 @@ class FoundSeat:
             structure=self.structure,
             seam=self.seam,
             path=self.path,
-            form="route" if self.pattern.route else "siblings" if self.members else "swap",
+            form=self.form,
             routed=self.pattern.route,
+            cadence=self.cadence,
             variants=dict(self.variants),
             params=dict(self.params),
             dims=dict(self.dims),

@@ -100,7 +100,7 @@ class _Maker:
                 pattern=self.pattern,
                 path=self.path,
                 variants=variants,
-                params={**self.structure.params, **_given(self.pattern, leaves)},
+                params=params,
                 dims=dims,
                 slots=slots,
                 points={name: at for name, at in points.items() if at is not None},
@@ -113,6 +113,7 @@ class _Maker:
                 proof="the run",
             )
             for variants in self.variants(leaves)
+            for params in self.params(leaves)
         ]
 
     def leaves(self) -> dict[str, Leaf] | None:
@@ -172,6 +173,17 @@ class _Maker:
         except DimError:
             return None
         return {dim: values[dim] for dim in self.pattern.dims if dim in values}
+
+    def params(self, leaves: Mapping[str, Leaf]) -> Iterator[dict[str, float]]:
+        """Numbers that a role gives; any other as the structure has it, or as one that the
+        seat's module holds."""
+        given = {**self.structure.params, **_given(self.pattern, leaves)}
+        told = {role.gives for role in self.pattern.roles}
+        free = [name for name in self.structure.params if name not in told]
+        held = [v for v in vars(self.tree.modules[self.path]).values() if type(v) is float]
+        options = [tuple(dict.fromkeys((given[name], *held))) for name in free]
+        for values in product(*options):
+            yield {**given, **dict(zip(free, values, strict=True))}
 
     def variants(self, leaves: Mapping[str, Leaf]) -> Iterator[dict[str, str]]:
         told: dict[str, str] = dict(self.pattern.variants)

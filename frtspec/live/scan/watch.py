@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from frtspec.live.scan.tree import Tree
@@ -43,6 +44,7 @@ class Watched:
     before       module path -> norms whose output was its input, most recent first
     returns      module path -> ``tensor`` or what else it gave back
     flops        module path -> FLOPs of matrix products below it
+    moved        modules with weights that ran again and gave something else
     inputs …     shapes of the first call: a list where the value is a tuple. ``routed``:
                  (module, function) -> what it was handed, what it gave back
     """
@@ -52,8 +54,9 @@ class Watched:
     functional: dict[str, str] = field(default_factory=dict)
     before: dict[str, tuple[str, ...]] = field(default_factory=dict)
     returns: dict[str, str] = field(default_factory=dict)
-    flops: Mapping[str, int] = field(default_factory=dict)
+    flops: dict[str, int] = field(default_factory=dict)
     total_flops: int = 0
+    moved: frozenset[str] = frozenset()
     inputs: dict[str, Shape] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
     arguments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -99,8 +102,8 @@ def watch(
     ``lookups``: (module, function that it looks up) to listen to.
     """
     seen = Watched()
-    watcher = _Watcher(tree, seen)
     counter = FlopCounterMode(display=False, custom_mapping=_UNCOUNTED)
+    watcher = _Watcher(tree, seen, counter)
     with ExitStack() as stack:
         for path, module in tree.modules.items():
             stack.enter_context(watcher.hooked(path, module))
@@ -111,13 +114,7 @@ def watch(
         stack.enter_context(_Uses(tree, watcher))
         forward()
     watcher.close_groups()
-    root = type(tree.model).__name__
-    counts = {name: sum(ops.values()) for name, ops in counter.get_flop_counts().items()}
-    seen.flops = {
-        name.removeprefix(root).removeprefix("."): count
-        for name, count in counts.items()
-        if name != "Global"
-    }
+    seen.moved = frozenset(path for path, prints in watcher.prints.items() if _differ(prints))
     seen.total_flops = counter.get_total_flops()
     return seen
 
@@ -132,10 +129,13 @@ class _Group:
 
 
 class _Watcher:
-    def __init__(self, tree: Tree, seen: Watched) -> None:
+    def __init__(self, tree: Tree, seen: Watched, counter: FlopCounterMode) -> None:
         self.tree = tree
         self.seen = seen
+        self.counter = counter
         self.running: list[str] = []
+        self.started: list[int] = []  # FLOPs of the run when each of them began
+        self.prints: dict[str, list[Tensor]] = {}
         self.groups: dict[str, _Group] = {}
         self.norms: dict[int, dict[str, Tensor]] = {}  # by where their output lies
         self.normed: dict[str, int] = {}
@@ -172,8 +172,9 @@ class _Watcher:
 
     def enter(self, path: str, module: nn.Module, given: Tensor | None) -> None:
         self.running.append(path)
+        self.started.append(self.counter.get_total_flops())
         self.seen.calls[path] = self.seen.calls.get(path, 0) + 1
-        if given is None:
+        if given is None or not given.is_floating_point():
             return
         self.seen.inputs.setdefault(path, tuple(given.shape))
         if isinstance(module, nn.Linear):
@@ -183,7 +184,13 @@ class _Watcher:
 
     def leave(self, path: str, module: nn.Module, output: Any) -> None:
         if path in self.running:
-            del self.running[len(self.running) - 1 - self.running[::-1].index(path) :]
+            at = len(self.running) - 1 - self.running[::-1].index(path)
+            if path not in self.running[:at]:  # a module inside itself counts once
+                spent = self.counter.get_total_flops() - self.started[at]
+                self.seen.flops[path] = self.seen.flops.get(path, 0) + spent
+            del self.running[at:], self.started[at:]
+        if next(module.parameters(), None) is not None:
+            self.prints.setdefault(path, []).append(_print(output))
         kind = "tensor" if isinstance(output, Tensor) else type(output).__name__
         self.seen.returns.setdefault(path, kind)
         self.seen.outputs.setdefault(path, _shapes(output))
@@ -267,6 +274,23 @@ def _shapes(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_shapes(item) for item in value]
     return None
+
+
+def _print(value: Any) -> Tensor:
+    """What tells two results of a module apart: sums over its tensors and their ends."""
+    rows = [
+        torch.stack([flat.sum(), flat.square().sum(), flat[0], flat[-1]])
+        for held in tree_leaves(value)
+        if isinstance(held, Tensor) and held.is_floating_point() and held.numel()
+        for flat in [held.detach().flatten().double()]
+    ]
+    return torch.stack(rows).cpu() if rows else torch.full((1,), torch.nan)
+
+
+def _differ(prints: Sequence[Tensor]) -> bool:
+    """Whether calls of a module gave different things; what holds no tensor is not known to
+    give the same."""
+    return len(prints) > 1 and not all(torch.equal(prints[0], other) for other in prints[1:])
 
 
 def _named(

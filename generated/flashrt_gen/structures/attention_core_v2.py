@@ -18,11 +18,21 @@ import torch
 from torch import Tensor
 
 from frtspec.dims import Poly, dims, divides, one_of
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops, qualify, require
+from frtspec.runtime import (
+    Bound,
+    Pattern,
+    RoleAt,
+    Routed,
+    StructureSpec,
+    check_abi,
+    ops,
+    qualify,
+    require,
+)
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "19659c4de7fcf94f0d2071438b9d6a5007f65a1dc8afcc2806d587930806ef86"
+SOURCE_DIGEST = "7f2eecd3ebb787de44e8b17ee734ef94e92a69399fc7a7a69994483f1818d7cc"
 CONTRACT_DIGEST = "10e81413bdb1c61e76d0cfc5756e2749a17771a163726d9c11843308c18fbdf3"
 
 B, H, Hkv, Sq, Skv, D = dims("B", "H", "Hkv", "Sq", "Skv", "D")
@@ -93,6 +103,32 @@ RULES = (
     qualify(one_of(D, 64, 96, 128, 256)),
 )
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(),
+        points={
+            "q_in": RoleAt("arg", arg="q", routed=True),
+            "k_in": RoleAt("arg", arg="k", routed=True),
+            "v_in": RoleAt("arg", arg="v", routed=True),
+        },
+        ports={
+            "q": RoleAt("arg", arg="q", routed=True),
+            "k": RoleAt("arg", arg="k", routed=True),
+            "v": RoleAt("arg", arg="v", routed=True),
+            "seen": RoleAt("arg", arg="mask", routed=True),
+            "y": RoleAt("output", routed=True),
+        },
+        dims=("H", "Hkv", "D"),
+        route=Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
+    ),
+)
+
 SPEC = StructureSpec(
     name="attention_core",
     version=2,
@@ -112,4 +148,5 @@ SPEC = StructureSpec(
     reference=reference,
     rules=RULES,
     dtypes={"seen": "bool"},
+    discover=DISCOVER,
 )

@@ -26,11 +26,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from frtspec.dims import any_axis, dims, measured, rows
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops, require
+from frtspec.runtime import Bound, Pattern, RoleAt, StructureSpec, check_abi, ops, require
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "950e9a019132bc0f035983f652af731a99dab445673a358ffe3feb68def85ed5"
+SOURCE_DIGEST = "66eca520d1c15f17837c370e8eb8110ce25065d63bdf59e4622b65791ac1a12e"
 CONTRACT_DIGEST = "36bfe8feb0b4b45514257e8badbaba07ce000fc0d4fb225720a17c212e72750c"
 
 M, N = dims("M", "N")
@@ -61,6 +61,16 @@ RULES = (
     require(measured("calls", None, ">=", 2)),
 )
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(),
+        points={"held": RoleAt("output")},
+        ports={"x": RoleAt("input"), "y": RoleAt("output")},
+        update=True,
+    ),
+)
+
 SPEC = StructureSpec(
     name="cadence_static",
     version=1,
@@ -80,4 +90,5 @@ SPEC = StructureSpec(
     reference=reference,
     rules=RULES,
     parts={"update": ("y",)},
+    discover=DISCOVER,
 )

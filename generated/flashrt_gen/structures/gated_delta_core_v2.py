@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 
 from frtspec.dims import dims, divides, measured
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops, require
+from frtspec.runtime import Bound, Pattern, RoleAt, Routed, StructureSpec, check_abi, ops, require
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "9cc762fced8eec1ee965b69c80627d6bb81f6d585be45f176a8c9a60c3fbc59b"
+SOURCE_DIGEST = "d323952f3eff1fcf07d743a68f1ad4c12d2dd4b601367bbc7f73c7eb8cc52d6f"
 CONTRACT_DIGEST = "fefe1ae8ee9452cd7252deee09045731d6ca552a280f378ee204f38ce8a347cc"
 
 B, S, H, Hk, Dk, Dv = dims("B", "S", "H", "Hk", "Dk", "Dv")
@@ -105,6 +105,37 @@ RULES = (
     require(measured("repeats", "y", "is", "exact")),
 )
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(),
+        ports={
+            "q": RoleAt("arg", arg="query", routed=True),
+            "k": RoleAt("arg", arg="key", routed=True),
+            "v": RoleAt("arg", arg="value", routed=True),
+            "log_decay": RoleAt("arg", arg="g", routed=True),
+            "beta": RoleAt("arg", arg="beta", routed=True),
+            "state": RoleAt("arg", arg="initial_state", routed=True),
+            "y": RoleAt("output", item=0, routed=True),
+            "final_state": RoleAt("output", item=1, routed=True),
+        },
+        dims=("H", "Hk", "Dk", "Dv"),
+        route=Routed(
+            "torch_chunk_gated_delta_rule",
+            via="global",
+            function="torch_chunk_gated_delta_rule",
+            args={
+                "query": "query",
+                "key": "key",
+                "value": "value",
+                "g": "g",
+                "beta": "beta",
+                "initial_state": "initial_state",
+            },
+        ),
+    ),
+)
+
 SPEC = StructureSpec(
     name="gated_delta_core",
     version=2,
@@ -125,4 +156,5 @@ SPEC = StructureSpec(
     rules=RULES,
     updates={"final_state": "state"},
     dtypes={"state": "f32", "final_state": "f32"},
+    discover=DISCOVER,
 )

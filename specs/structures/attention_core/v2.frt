@@ -40,6 +40,21 @@ structure attention_core version 2 {
   # A fused kernel has these widths of a head.
   qualify { D in (64, 96, 128, 256) }
 
+  discover {
+    form route (attention)
+    dims (H, Hkv, D)
+    point q_in = arg q of attention
+    point k_in = arg k of attention
+    point v_in = arg v of attention
+    boundary at seat {
+      q = arg q of attention,
+      k = arg k of attention,
+      v = arg v of attention,
+      seen = arg mask of attention,
+      y = output of attention
+    }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 }

@@ -22,6 +22,12 @@ structure cadence_static version 1 {
 
   require { drift(held) <= 0.001, calls >= 2 }
 
+  discover {
+    form update
+    point held = output
+    boundary at seat { x = input, y = output }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 

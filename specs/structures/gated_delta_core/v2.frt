@@ -46,6 +46,25 @@ structure gated_delta_core version 2 {
 
   require { H % Hk == 0, kept(state) is explicit, repeats(y) is exact }
 
+  discover {
+    form route (
+      torch_chunk_gated_delta_rule,
+      via = global,
+      args = (query, key, value, g, beta, initial_state)
+    )
+    dims (H, Hk, Dk, Dv)
+    boundary at seat {
+      q = arg query of torch_chunk_gated_delta_rule,
+      k = arg key of torch_chunk_gated_delta_rule,
+      v = arg value of torch_chunk_gated_delta_rule,
+      log_decay = arg g of torch_chunk_gated_delta_rule,
+      beta = arg beta of torch_chunk_gated_delta_rule,
+      state = arg initial_state of torch_chunk_gated_delta_rule,
+      y = output[0] of torch_chunk_gated_delta_rule,
+      final_state = output[1] of torch_chunk_gated_delta_rule
+    }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (torch_compile, vendor) }
 }
