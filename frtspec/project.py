@@ -10,19 +10,25 @@ in for the catalog's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from frtspec import resources
+from frtspec.closure import Head, Purpose, head, needed
 from frtspec.config import Config
 from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
 from frtspec.diag.source import NOWHERE, SourceFile, Span
 from frtspec.diag.suggest import closest
 from frtspec.ir.decl import Origin, Program
 from frtspec.lock import declared
+
+if TYPE_CHECKING:
+    from frtspec.sema.analyse import Analysis
+    from frtspec.syntax import ast
 
 SUFFIX = ".frt"
 _SKIPPED = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
@@ -62,7 +68,8 @@ class Selection:
 @dataclass(frozen=True)
 class Loaded:
     """What the files mean. ``diagnostics`` are those about the files asked for, in
-    order; ``program`` holds every declaration that is right, from every file.
+    order; ``program`` holds every declaration that is right, from every file that was read
+    for its meaning; ``sources`` the text of all.
 
     left_out  declarations of the files asked for that are not in the program, because
               they, or something they need in another file, have errors
@@ -201,46 +208,91 @@ def _not_found(
 # ---------------------------------------------------------------- what they mean
 
 
-def load(selection: Selection, progress: Callable[[str], None] = lambda text: None) -> Loaded:
+def load(
+    selection: Selection,
+    progress: Callable[[str], None] = lambda text: None,
+    *,
+    purpose: Purpose | None = None,
+) -> Loaded:
     """Reads, parses and analyses the files; never raises on what they hold.
 
     progress  told from time to time what is being done
+    purpose   what for: only the files that the asked ones need for it are parsed, and what is
+              found about these is what a run over all finds. None: every file
     """
-    from frtspec.sema import analyse
-    from frtspec.syntax import ast
-    from frtspec.syntax.parse import parse
-    from frtspec.syntax.read import read_source
-
-    sources: dict[str, SourceFile] = {}
-    parsed: list[tuple[SourceFile, ast.File]] = []
-    found: list[Diagnostic] = []
     files = selection.files if selection.asked else ()
-    for number, file in enumerate(files, start=1):
-        progress(f"reading {number} of {len(files)} files")
-        source, problems = read_source(file.path)
-        found += problems
-        if source is None:
-            continue
-        sources[file.path] = source
-        result = parse(source)
-        found += result.diagnostics
-        parsed.append((source, result.file))
-    progress(f"checking {len(parsed)} files")
-    analysis = analyse(parsed)
-    found += analysis.diagnostics
+    sources, found = _read(files)
+    trees = _Trees(sources, progress)
+    chosen = [file.path for file in files if file.path in sources]
+    if purpose is not None:
+        heads = {path: head_of(sources[path].text) for path in chosen}
+        wanted = needed(heads, selection.asked & heads.keys(), purpose)
+        analysis = trees.analysed([path for path in chosen if path in wanted])
+    if purpose is None or (analysis.open and len(wanted) < len(chosen)):
+        analysis = trees.analysed(chosen)
+    found += [*trees.problems, *analysis.diagnostics]
     about = [*selection.diagnostics, *(d for d in found if d.span.path in selection.asked)]
     faulty = {d.span.path for d in found if d.severity == "error"} - selection.asked
     about += [_elsewhere(file) for file in files if file.path in faulty and not file.in_catalog]
-    kept = {item.span for item in declared(analysis.program)}
-    left_out = [
-        decl.span
-        for source, tree in parsed
-        if source.path in selection.asked
-        for decl in tree.decls
-        if not isinstance(decl, ast.ErrorNode) and decl.span not in kept
-    ]
+    left_out = trees.without(analysis.program, selection.asked)
     program = _cite(analysis.program, {file.path: file.name for file in files})
-    return Loaded(selection, program, sources, in_order(about), tuple(left_out))
+    return Loaded(selection, program, sources, in_order(about), left_out)
+
+
+head_of: Callable[[str], Head] = functools.lru_cache(maxsize=1024)(head)
+
+
+def _read(files: Iterable[SpecFile]) -> tuple[dict[str, SourceFile], list[Diagnostic]]:
+    """The text of every file that has one, and why the others have none."""
+    from frtspec.syntax.read import read_source
+
+    sources: dict[str, SourceFile] = {}
+    found: list[Diagnostic] = []
+    for file in files:
+        source, problems = read_source(file.path)
+        found += problems
+        if source is not None:
+            sources[file.path] = source
+    return sources, found
+
+
+class _Trees:
+    """Files as trees, each parsed once, and what they mean together.
+
+    problems  what the parser found
+    """
+
+    def __init__(self, sources: Mapping[str, SourceFile], progress: Callable[[str], None]) -> None:
+        self._sources = sources
+        self._progress = progress
+        self._parsed: dict[str, tuple[SourceFile, ast.File]] = {}
+        self.problems: list[Diagnostic] = []
+
+    def analysed(self, paths: Sequence[str]) -> Analysis:
+        from frtspec.sema import analyse
+        from frtspec.syntax.parse import parse
+
+        for number, path in enumerate(paths, start=1):
+            if path not in self._parsed:
+                self._progress(f"reading {number} of {len(paths)} files")
+                result = parse(self._sources[path])
+                self.problems += result.diagnostics
+                self._parsed[path] = self._sources[path], result.file
+        self._progress(f"checking {len(paths)} files")
+        return analyse([self._parsed[path] for path in paths])
+
+    def without(self, program: Program, asked: frozenset[str]) -> tuple[Span, ...]:
+        """Declarations of the asked files that the program does not hold."""
+        from frtspec.syntax import ast
+
+        kept = {item.span for item in declared(program)}
+        return tuple(
+            decl.span
+            for path, (_, tree) in self._parsed.items()
+            if path in asked
+            for decl in tree.decls
+            if not isinstance(decl, ast.ErrorNode) and decl.span not in kept
+        )
 
 
 def _elsewhere(file: SpecFile) -> Diagnostic:

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 COMPILER = ("diag", "syntax", "ir", "sema", "checks", "codegen", "importers")
 COMPILER_MODULES = tuple(f"frtspec.{name}" for name in COMPILER)
-SHARED_MODULES = ("config", "files", "lock", "project", "resources", "tomltext")
+SHARED_MODULES = ("closure", "config", "files", "lock", "project", "resources", "tomltext")
 """Modules at the top of the package: part of the compiler side."""
 LIVE = ("torch", "transformers", "diffusers", "kernels", "numpy", "frtspec.runtime", "frtspec.live")
 

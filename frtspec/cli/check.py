@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from frtspec.cli.common import begin, conclude, exit_code, progress, report
+from frtspec.closure import Purpose
 from frtspec.codegen.generate import problems
 from frtspec.diag.diagnostic import Diagnostic, in_order
 from frtspec.project import Loaded, load, select
@@ -18,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
         return exit_code(setup.diagnostics)
     selection = select(options.paths, setup.config, setup.here)
     with progress() as say:
-        loaded = load(selection, say)
+        loaded = load(selection, say, purpose=Purpose.CHECK)
         found = (*setup.diagnostics, *_all(loaded))
     report(found, {**setup.sources, **loaded.sources}, options.format)
     if options.format == "text":
@@ -30,5 +31,5 @@ def run(options: argparse.Namespace) -> int:
 
 def _all(loaded: Loaded) -> tuple[Diagnostic, ...]:
     """The findings of the specs, and what would only stand against generating from them."""
-    later = [d for d in problems(loaded.program) if d.span.path in loaded.selection.asked]
+    later = problems(loaded.program, loaded.selection.asked)
     return in_order([*loaded.diagnostics, *later])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from frtspec.cli import filing
 from frtspec.cli.common import OK, begin, exit_code, progress, report
+from frtspec.closure import Purpose
 from frtspec.importers.flashrt.export import export
 from frtspec.project import load, select
 
@@ -19,7 +20,8 @@ def run(options: argparse.Namespace) -> int:
         report(setup.diagnostics, setup.sources, options.format)
         return exit_code(setup.diagnostics)
     with progress() as say:
-        loaded = load(select(options.paths, setup.config, setup.here), say)
+        selection = select(options.paths, setup.config, setup.here)
+        loaded = load(selection, say, purpose=Purpose.GENERATE)
         found = (*setup.diagnostics, *loaded.diagnostics)
         sources = {**setup.sources, **loaded.sources}
         if exit_code(found) != OK:

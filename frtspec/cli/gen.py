@@ -9,6 +9,7 @@ from pathlib import Path
 from frtspec import resources
 from frtspec.cli import stamp
 from frtspec.cli.common import OK, Run, begin, counted, exit_code, progress, report
+from frtspec.closure import Purpose
 from frtspec.codegen import External, GenReport, generate
 from frtspec.codegen import manifest as mf
 from frtspec.config import CATALOG_PACKAGE, package_problem
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         _conclude(done, (), (), shown(_out(options, setup), setup.here), options.check)
         return OK
     with progress() as say:
-        loaded = load(selection, say)
+        loaded = load(selection, say, purpose=Purpose.GENERATE)
         package, problems = _package(options, setup, loaded)
         found = (*setup.diagnostics, *loaded.diagnostics, *problems)
         made = None

@@ -11,7 +11,7 @@ from frtspec.codegen import manifest as mf
 from frtspec.codegen.abi import RUNTIME_ABI
 from frtspec.codegen.homes import External
 from frtspec.codegen.manifest import Manifest, ManifestError
-from frtspec.codegen.plan import Plan, plan
+from frtspec.codegen.plan import Plan, findings, plan
 from frtspec.codegen.pyfmt import BLACK_VERSION, FormatterMissing
 from frtspec.codegen.replace import replace_files
 from frtspec.codegen.write import Changes, Diff, compare, merged_specs
@@ -92,10 +92,14 @@ def generate(
     return _report(package, shown, changes, check)
 
 
-def problems(program: Program) -> tuple[Diagnostic, ...]:
+def problems(program: Program, about: Collection[str] | None = None) -> tuple[Diagnostic, ...]:
     """What stands against generating a checked program: constructs without a generator and
-    names that generated code cannot use. Renders and writes nothing."""
-    return in_order(plan(program, CATALOG_PACKAGE, None, None).diagnostics)
+    names that generated code cannot use. Renders and writes nothing.
+
+    about  the spec files that it is asked of, as diagnostics show them. None: all
+    """
+    found = in_order(findings(program, CATALOG_PACKAGE, about).diagnostics)
+    return tuple(d for d in found if about is None or d.span.path in about)
 
 
 def _manifest(package: str, made: Plan, changes: Changes, old: Manifest | None) -> Manifest:

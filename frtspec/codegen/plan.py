@@ -64,11 +64,18 @@ def plan(
     return _Planner(program, Homes(program, package, external), only).plan()
 
 
+def findings(program: Program, package: str, about: Collection[str] | None) -> Plan:
+    """The plan of a whole program as far as it can say something about these spec files (paths
+    as diagnostics show them): the files that are made from a declaration of theirs."""
+    return _Planner(program, Homes(program, package, None), None, about).plan()
+
+
 @dataclass
 class _Planner:
     program: Program
     homes: Homes
     only: Collection[str] | None
+    about: Collection[str] | None = None
 
     def plan(self) -> Plan:
         self.units: list[Unit] = []
@@ -216,7 +223,10 @@ class _Planner:
     def _build(
         self, path: str, template: str, sources: Iterable[Declaration], view: Callable[[], object]
     ) -> None:
-        """Add a unit, or report what has no generator."""
+        """Add a unit, or report what has no generator: its place is in one of the sources."""
+        sources = list(sources)
+        if self.about is not None and not any(s.origin.span.path in self.about for s in sources):
+            return
         try:
             built = view()
         except Unsupported as problem:

@@ -37,10 +37,13 @@ _INSTEAD = {
 @dataclass(frozen=True)
 class Analysis:
     """``program``: every declaration that is right, with those it depends on right too.
-    ``diagnostics``: everything found, in order of place."""
+    ``diagnostics``: everything found, in order of place.
+    ``open``: whether more files could change what was found about these: a name that none of
+    them declares was looked for, or structures are made of each other in a circle."""
 
     program: Program
     diagnostics: tuple[Diagnostic, ...]
+    open: bool = False
 
 
 def analyse(files: Files) -> Analysis:
@@ -51,7 +54,7 @@ def analyse(files: Files) -> Analysis:
     run.schemes()
     run.bindings()
     run.no_consumer()
-    return Analysis(run.program(), in_order(run.found))
+    return Analysis(run.program(), in_order(run.found), run.open)
 
 
 @dataclass
@@ -68,6 +71,7 @@ class _Run:
     auto: AutoTable | None = None
     right_bindings: dict[str, Binding] = field(default_factory=dict)
     unsupported: list[Diagnostic] = field(default_factory=list)
+    open: bool = False
     torn: dict[int, frozenset[str]] = field(default_factory=dict)
     """Declarations with parts that could not be read, by identity: the words of those."""
 
@@ -97,6 +101,7 @@ class _Run:
         """Keep what was found; whether the declaration is right and fully consumed."""
         found = context.finish()
         self.found += found
+        self.open |= context.widened
         broken = id(node) in self.torn or context.dropped.mattered
         missing = any(_within(d.span, node.span) for d in self.unsupported)
         return not (has_errors(found) or broken or missing)
@@ -123,7 +128,9 @@ class _Run:
 
     def structures_and_pipelines(self) -> None:
         forms = self.forms_named()
-        for source, node, opened in inner_first(list(self.each(ast.StructureDecl)), self.found):
+        ordered = inner_first(list(self.each(ast.StructureDecl)), self.found)
+        self.open |= bool(self.found)  # where a circle is opened hangs on what else is read
+        for source, node, opened in ordered:
             context = self.context(node, f"structure {node.name.id}")
             context.dropped.add(opened)
             impls = forms.get(node.name.id, ())

@@ -80,11 +80,13 @@ class Context:
     ``what``: how messages call the declaration (``structure decoder_ffn version 1``).
     ``dropped``: words in the text of its members that could not be parsed.
     ``imported``: it says only what its source says, so what is left open is no error.
+    ``widened``: whether a name was looked for among those of every file, and not found.
     """
 
     what: str
     dropped: LostWords = field(default_factory=LostWords)
     imported: bool = False
+    widened: bool = False
     found: list[Diagnostic] = field(default_factory=list)
     used: set[tuple[str, str]] = field(default_factory=set)
     _unknown: dict[tuple[str, str], _Unknown] = field(default_factory=dict)
@@ -96,9 +98,19 @@ class Context:
         self.found.append(Diagnostic(code, message, span, notes=notes, help=help))
 
     def unknown(
-        self, what: str, name: ast.Name, candidates: Iterable[str], *, code: str = "FRT0201"
+        self,
+        what: str,
+        name: ast.Name,
+        candidates: Iterable[str],
+        *,
+        code: str = "FRT0201",
+        everywhere: bool = False,
     ) -> None:
-        """Report that nothing called ``name`` is known; ``what`` is its kind (``dim``)."""
+        """Report that nothing called ``name`` is known; ``what`` is its kind (``dim``).
+
+        ``everywhere``: the candidates are declarations of any file.
+        """
+        self.widened |= everywhere
         if name.id in self.dropped:
             return
         if (what, name.id) in self._unknown:

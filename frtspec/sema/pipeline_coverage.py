@@ -119,7 +119,7 @@ class Coverages:
         embedded = [name for name, _ in self.pipeline.embeds]
         for name in node.structures:
             if name.id not in self.known:
-                self.context.unknown("structure", name, self.known, code="FRT0206")
+                self.context.unknown("structure", name, self.known, code="FRT0206", everywhere=True)
             elif kind == "structure" and name.id not in embedded:
                 self.not_embedded(name, name.id)
         return tuple(dict.fromkeys(name.id for name in node.structures))

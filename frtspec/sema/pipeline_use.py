@@ -52,7 +52,9 @@ class PipelineUses:
     def resolve(self, node: ast.PipelineUse) -> ir.Pipeline | None:
         by_version = self.pipelines.get(node.name.id)
         if by_version is None:
-            self.context.unknown("pipeline", node.name, self.pipelines, code=PIPELINE)
+            self.context.unknown(
+                "pipeline", node.name, self.pipelines, code=PIPELINE, everywhere=True
+            )
             return None
         number = version(self.context, node.version)
         if number not in by_version:

@@ -51,7 +51,7 @@ class Rules:
         if name is None:
             return None
         if name.id not in self.forms and name.id not in MECHANISMS:
-            self.context.unknown("form", name, [*self.forms, *MECHANISMS])
+            self.context.unknown("form", name, [*self.forms, *MECHANISMS], everywhere=True)
         return name.id
 
     def _tests(self, expr: ast.Expr) -> Iterator[tuple[Constraint | Measured, Span]]:

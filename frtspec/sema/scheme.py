@@ -158,7 +158,8 @@ class Schemes:
         """The impl that is used; None where there is none, or none that is right."""
         offered = self.impls.get(target.key, {})
         if name.id not in offered:
-            context.unknown(f"impl for {target.text}", name, offered, code=NO_IMPL)
+            what = f"impl for {target.text}"
+            context.unknown(what, name, offered, code=NO_IMPL, everywhere=True)
             return None
         return offered[name.id]
 
@@ -205,7 +206,7 @@ def build_auto(
     rows: list[tuple[Decimal | None, str]] = []
     for pattern, name in node.arms:
         if name.id not in schemes:
-            context.unknown("scheme", name, schemes)
+            context.unknown("scheme", name, schemes, everywhere=True)
         bound = None if isinstance(pattern, ast.Else) else _capability(context, pattern)
         if rows and rows[-1][0] is None:
             message = "a row after `else` is never reached"

@@ -111,7 +111,7 @@ def resolve(
     """
     by_version = structures.get(ref.name.id)
     if by_version is None:
-        context.unknown("structure", ref.name, structures, code="FRT0206")
+        context.unknown("structure", ref.name, structures, code="FRT0206", everywhere=True)
         near = closest(ref.name.id, structures)
         if near is None:
             return None

@@ -14,6 +14,7 @@ from frtspec import __version__
 from frtspec.cli import main as cli
 from frtspec.cli.common import FAULT, FINDINGS, OK, USAGE
 from frtspec.cli.main import main
+from frtspec.diag.codes import codes
 
 SCHEME = 'frt 1\n\nscheme plain {\n  otherwise keep "this scheme changes nothing"\n}\n'
 ROOT = Path(__file__).parents[2]
@@ -90,10 +91,14 @@ def test_a_missing_path_is_usage(here: Path, capsys: pytest.CaptureFixture[str])
 def test_another_files_errors_do_not_fail_the_run(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    put(here / "specs/good.frt", SCHEME)
-    put(here / "specs/bad.frt", "frt 1\n\nscheme {\n")
-    assert main(["check", "good.frt"]) == OK
-    assert "specs/bad.frt:1:1: warning[FRT0858]" in capsys.readouterr().out
+    example = codes()["FRT0858"].project()
+    for name, text in example.files:
+        put(here / name, str(text))
+    put(here / "specs/apart.frt", "frt 1\n\nscheme {\n")
+    assert main(["check", "schemes/plain.frt"]) == OK
+    told = capsys.readouterr().out
+    assert "specs/gain.frt:1:1: warning[FRT0858]" in told
+    assert "apart" not in told  # nothing leads there, so it is not even read
     assert main(["check"]) == FINDINGS
 
 

@@ -6,6 +6,26 @@ from frtspec.diag.codes_types import Code, Example
 
 _SCHEME = 'frt 1\n\nscheme plain {\n  otherwise keep "this scheme changes nothing"\n}\n'
 
+_GAIN = """frt 1
+
+structure gain version 1 {
+  dim M, D
+  in  x [rows M, D] : host
+  out y [rows M, D] : host
+  reference {
+    yield y = x * 2
+  }
+}
+"""
+
+_OF_GAIN = """frt 1
+
+scheme plain {
+  at gain version 1 keep "nothing to gain"
+  otherwise keep "nothing has a form here"
+}
+"""
+
 _RELEASED = """[[declaration]]
 kind = "scheme"
 name = "plain"
@@ -110,10 +130,13 @@ CODES: tuple[Code, ...] = (
         title="errors in a file that was read only for its names",
         phase="tool",
         summary="Names are resolved across all spec roots, so files are read that were not asked "
-        "for. One of them has errors. They do not fail this run, but names that it declares "
-        "may be missing.",
+        "for: those that the asked ones need. One of them has errors. They do not fail this run, "
+        "but names that it declares may be missing.",
         example=Example(
-            (("specs/schemes/plain.frt", _SCHEME), ("specs/broken.frt", "frt 1\n\nscheme {\n")),
+            (
+                ("specs/gain.frt", _GAIN + "\nscheme {\n"),
+                ("specs/schemes/plain.frt", _OF_GAIN),
+            ),
             ("check", "schemes/plain.frt"),
         ),
         fix="Run `frtspec check` with the path shown, and mend that file.",
