@@ -19,6 +19,7 @@ from frtspec.runtime.seats.watch import Drift, Watch
 from frtspec.runtime.spec import HostBinding, SchemeSpec
 
 if TYPE_CHECKING:
+    from frtspec.runtime.chains.negotiate import ChainRecord
     from frtspec.runtime.seats.ledger import Ledger
     from frtspec.runtime.seats.swap import Attachment
 
@@ -31,6 +32,7 @@ class Plan:
     seats         every seat of the host, each in one state; see ``explain()``
     units         structures judged alone on the host; ``unions`` together
     noise         the untouched host against itself
+    chains        declared chains: joined or apart, and why
     before        what the ledgers held when ``attach`` returned
     receipt       all of it as JSON, sealed; ``save_receipt(path)`` writes it
     """
@@ -51,6 +53,7 @@ class Plan:
     precision_spec: dict[str, Any]
     attachment: Attachment | None
     watch: Watch
+    chains: tuple[ChainRecord, ...] = ()
     before: Mapping[str, Ledger] = field(default_factory=dict)
     receipt: dict[str, Any] = field(default_factory=dict)
 

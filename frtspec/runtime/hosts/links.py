@@ -1,4 +1,4 @@
-"""Chains and groups between seats: what calibration shows about them. Nothing executes them.
+"""Chains and groups between seats: what calibration shows about them.
 
 A chain hands a value from one seat to the next, which is right only if the consumer reads
 the producer's own output and nothing else does. A group shares one state, which is right
@@ -7,6 +7,7 @@ only if its seats read one stream. Both are looked at while the untouched host r
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,15 @@ class Proof:
     @property
     def text(self) -> str:
         return f"{self.link}: {self.fact} " + ("shown" if self.shown else f"not shown: {self.what}")
+
+
+def chain_names(declared: Iterable[Chain | SeatGroup]) -> frozenset[str]:
+    """The chains among some links, as their proofs name them."""
+    return frozenset(link.name for link in declared if isinstance(link, Chain))
+
+
+ROUNDS = 2
+"""Outputs that have to go the declared way before that counts as shown."""
 
 
 @contextmanager
@@ -101,6 +111,8 @@ class _ChainWatch(_Hooks):
         self.live: Tensor | None = None
         self.inside = 0
         self.made = self.taken = 0
+        self.waiting = False
+        self.disorder = ""
         self.strangers: set[str] = set()
         self.readers: set[str] = set()
 
@@ -111,14 +123,20 @@ class _ChainWatch(_Hooks):
             self._watch(path, module)
 
     def _made(self, output: Any) -> None:
+        if self.waiting:
+            self.disorder = self.disorder or "the producer ran again before its output was taken"
         self.live = first_tensor(output)
         self.made += 1
+        self.waiting = True
 
     def _watch(self, path: str, module: nn.Module) -> None:
         sig, name = Signature.of(module), _argument(self.consumer, self.chain.input)
 
         def entered(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
             self.inside += 1
+            self.waiting = False
+            if not self.made:
+                self.disorder = self.disorder or "the consumer ran first"
             given = sig.argument(name, args, kwargs)
             if isinstance(given, Tensor) and self.live is not None:
                 if _storage(given) == _storage(self.live):
@@ -138,18 +156,24 @@ class _ChainWatch(_Hooks):
             return
         live = _storage(self.live)
         made = [item for item in _tensors(result) if _storage(item) != live]
-        if (made or name.endswith("_")) and any(_storage(item) == live for item in given):
+        plain = not name.startswith("__") or name.startswith("__i")  # no `x.shape.__get__`
+        writes = plain and name.endswith("_")
+        read = (made or writes) and any(_storage(item) == live for item in given)
+        if read and not _by_an_observer():
             self.readers.add(name)
 
     def proofs(self) -> Iterator[Proof]:
-        chain = self.chain
-        link = f"{chain.producer}.{chain.output} -> {chain.consumer}.{chain.input}"
+        chain, link = self.chain, self.chain.name
         same = "" if self.taken else "the consumer never got the producer's output"
         if self.strangers:
             same = f"{', '.join(sorted(self.strangers))} got another tensor"
         alone = f"{', '.join(sorted(self.readers))} read it too" if self.readers else ""
         whats = {"same_storage": same, "exclusive_consumer": alone or (same if same else "")}
-        for fact in chain.prove:
+        # what any chain rests on, whatever its spec asks for besides
+        whats["call_order"] = self.disorder
+        often = f"the producer ran {self.made} time{'s' * (self.made != 1)}; it takes {ROUNDS}"
+        whats["repeats"] = often if self.made < ROUNDS else ""
+        for fact in dict.fromkeys((*chain.prove, "call_order", "repeats")):
             what = whats[fact] if self.made else "the producer never ran"
             yield Proof(link, fact, not what, what)
 
@@ -171,6 +195,20 @@ class _Readers(TorchFunctionMode):
             for chain in self.chains:
                 chain.read(name, given, result)
         return result
+
+
+def _by_an_observer() -> bool:
+    """Whether the op that runs now is one of calibration's own hooks, which look at the value
+    too. A module of torch's own on the way means that the host runs it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.startswith("torch.nn.modules.") and name != "torch.nn.modules.module":
+            return False
+        if not name.startswith("torch") and name != __name__:
+            return name.startswith("frtspec.runtime.")
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

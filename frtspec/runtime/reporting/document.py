@@ -78,6 +78,16 @@ def _plan(plan: Plan) -> Json:
             "runs": calibration.runs,
         },
         "seats": [_seat(plan, record) for record in plan.seats],
+        "chains": [
+            {
+                "name": chain.name,
+                "wire": chain.wire,
+                "seats": list(chain.seats),
+                "state": chain.state,
+                "reason": chain.reason,
+            }
+            for chain in plan.chains
+        ],
     }
 
 

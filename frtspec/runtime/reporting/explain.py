@@ -71,11 +71,23 @@ def _head(plan: Plan) -> Iterable[str]:
         yield from (f"  note: {line}" for line in c.diagnostics)
     if plan.noise is not None:
         yield plan.noise.note
+    yield from _chains(plan)
     units = (*plan.units, *plan.unions)
     for unit in units:
         yield _unit(unit)
     untimed = [u.latency for u in units if u.latency is not None and not u.latency.timed]
     yield from dict.fromkeys(f"speed: {item.verdict}, {item.reason}" for item in untimed)
+
+
+def _chains(plan: Plan) -> Iterable[str]:
+    """Declared chains, those of one outcome in one line."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for chain in plan.chains:
+        reason = "" if chain.state == "joined" and not chain.broken else chain.reason
+        groups.setdefault((chain.state, chain.wire, chain.broken or reason), []).append(chain.name)
+    for (state, wire, reason), names in groups.items():
+        count = names[0] if len(names) == 1 else f"{len(names)} like {names[0]}"
+        yield f"chain {count} in {wire}: {state}" + (f"; {reason}" if reason else "")
 
 
 def _unit(unit: UnitRecord) -> str:

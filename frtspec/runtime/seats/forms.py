@@ -48,24 +48,19 @@ class Forms:
     forms: tuple[Form, ...]
 
     def __call__(self, *inputs: Tensor) -> Any:
-        rows = tuple(
-            [
-                x.reshape(-1, width).contiguous()
-                for x, width in zip(inputs, self.contract.widths, strict=True)
-            ]
-        )
-        impl = self._form_for(row_count(inputs[0])).impl
+        rows = form_rows(inputs, self.contract.widths)
+        impl = self.form_for(row_count(inputs[0])).impl
         out_dtype = self.contract.out_dtype(inputs[0])
         device_type = inputs[0].device.type
         if autocast_dtype(device_type) is None:
-            result = _run(impl, rows)
+            result = run_rows(impl, rows)
         else:
             with torch.autocast(device_type, enabled=False):
-                result = _run(impl, rows)
+                result = run_rows(impl, rows)
         lead = inputs[0].shape[:-1]
         if isinstance(result, Tensor):
-            return _as_host(result, lead, out_dtype)
-        return tuple([_as_host(item, lead, out_dtype) for item in result])
+            return as_host(result, lead, out_dtype)
+        return tuple([as_host(item, lead, out_dtype) for item in result])
 
     def holds(self, rows: int) -> bool:
         """Whether some form runs this row count."""
@@ -99,14 +94,21 @@ class Forms:
         mine = tuple(Form(form.band, form.impl.member(position)) for form in self.forms)
         return Forms(self.contract, mine)
 
-    def _form_for(self, rows: int) -> Form:
+    def form_for(self, rows: int) -> Form:
+        """The form that runs so many rows."""
         for form in self.forms:
             if form.band.holds(rows):
                 return form
         return self.forms[-1]
 
 
-def _run(impl: BoundImpl, rows: tuple[Tensor, ...]) -> Any:
+def form_rows(inputs: tuple[Tensor, ...], widths: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """Inputs as impls take them: [M, K], contiguous."""
+    pairs = zip(inputs, widths, strict=True)
+    return tuple([x.reshape(-1, width).contiguous() for x, width in pairs])
+
+
+def run_rows(impl: BoundImpl, rows: tuple[Tensor, ...]) -> Any:
     """On the device of the rows: torch's ops see to that themselves, kernels may not."""
     device = rows[0].device
     if impl.kernel is None or device.type != "cuda" or device.index == torch.cuda.current_device():
@@ -115,6 +117,6 @@ def _run(impl: BoundImpl, rows: tuple[Tensor, ...]) -> Any:
         return impl.run(*rows)
 
 
-def _as_host(rows: Tensor, lead: torch.Size, dtype: torch.dtype) -> Tensor:
+def as_host(rows: Tensor, lead: torch.Size, dtype: torch.dtype) -> Tensor:
     """Rows [M, N] as the host returns them: contiguous, so that any ``view`` works."""
     return rows.to(dtype).contiguous().reshape(*lead, rows.shape[-1])

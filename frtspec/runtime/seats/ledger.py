@@ -98,6 +98,15 @@ class Counter:
             if self.give_back is not None:
                 self.give_back()
 
+    def give_up(self, check: str, reason: str) -> None:
+        """Gives the seat back to the host for good, for a reason that lies outside of it."""
+        with self._lock:
+            self.reasons[check] = self.reasons.get(check, 0) + 1
+            self.last_reason = reason
+            self.detached = True
+        if self.give_back is not None:
+            self.give_back()
+
     def _refusal(self, failed: Failed) -> Refusal:
         return Refusal(
             f"guard.{failed.check.name}",

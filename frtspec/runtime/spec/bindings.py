@@ -25,6 +25,11 @@ class Chain:
     wire: str
     prove: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """``input_norm[0].y -> qkv[0].x``"""
+        return f"{self.producer}.{self.output} -> {self.consumer}.{self.input}"
+
 
 @dataclass(frozen=True)
 class SeatGroup:

@@ -78,6 +78,8 @@ def seat(name: str) -> Seat:
 
 SEATS = [seat("first"), seat("second"), seat("third")]
 BOTH = ("same_storage", "exclusive_consumer")
+EVERY = (*BOTH, "call_order", "repeats")
+"""What is looked at for any chain."""
 
 
 def shown(
@@ -98,11 +100,11 @@ def chain(producer: str = "first", consumer: str = "second") -> Chain:
 
 
 def test_a_value_handed_on_is_shown() -> None:
-    assert shown(chain()) == dict.fromkeys(BOTH, "")
+    assert shown(chain()) == dict.fromkeys(EVERY, "")
 
 
 def test_a_view_on_the_way_reads_nothing() -> None:
-    assert shown(chain(), lambda x: x.view(-1, 3)) == dict.fromkeys(BOTH, "")
+    assert shown(chain(), lambda x: x.view(-1, 3)) == dict.fromkeys(EVERY, "")
 
 
 def test_a_copy_is_another_tensor() -> None:
@@ -117,7 +119,42 @@ def test_another_reader_is_named() -> None:
         return x
 
     found = shown(chain(), between)
-    assert found == {"same_storage": "", "exclusive_consumer": "amax read it too"}
+    assert found == dict.fromkeys(EVERY, "") | {"exclusive_consumer": "amax read it too"}
+
+
+def test_an_attribute_that_is_asked_for_is_no_read() -> None:
+    def between(x: Tensor) -> Tensor:
+        assert x.dtype == torch.float32 and x.shape[-1] == 3
+        return x
+
+    assert shown(chain(), between) == dict.fromkeys(EVERY, "")
+
+
+def test_a_write_by_an_operator_is_a_read() -> None:
+    def between(x: Tensor) -> Tensor:
+        x += 1
+        return x
+
+    assert "read it too" in shown(chain(), between)["exclusive_consumer"]
+
+
+def test_one_round_shows_nothing_that_repeats() -> None:
+    model = Host(lambda x: x)
+    with links.watching(model, SEATS, [chain()]) as proofs:
+        model(torch.randn(2, 3), torch.ones(1, 3))
+        found = {proof.fact: proof.what for proof in proofs()}
+    assert found["repeats"] == "the producer ran 1 time; it takes 2"
+    assert found["same_storage"] == ""
+
+
+def test_an_output_before_the_first_was_taken_is_disorder() -> None:
+    model = Host(lambda x: x)
+    with links.watching(model, SEATS, [chain()]) as proofs:
+        for _ in range(2):
+            model.first(torch.randn(2, 3), cond=torch.ones(1, 3))
+        model(torch.randn(2, 3), torch.ones(1, 3))
+        found = {proof.fact: proof.what for proof in proofs()}
+    assert found["call_order"] == "the producer ran again before its output was taken"
 
 
 def test_a_write_on_the_way_is_a_reader() -> None:
@@ -125,7 +162,9 @@ def test_a_write_on_the_way_is_a_reader() -> None:
 
 
 def test_a_producer_that_never_runs() -> None:
-    assert set(shown(chain("third", "first")).values()) == {"first got another tensor"}
+    found = shown(chain("third", "first"))
+    assert {found[fact] for fact in BOTH} == {"first got another tensor"}
+    assert found["call_order"] == "the consumer ran first"
 
 
 @pytest.mark.parametrize(
