@@ -1,95 +1,22 @@
-"""Bindings of lerobot's policies on lerobot's own classes, in an overlay of their versions.
-
-The overlay holds transformers 5.5.4, diffusers 0.39 and lerobot 0.6.1's wheel, no second
-torch. It is made once in a cache folder.
-"""
+"""Bindings of lerobot's policies on lerobot's own classes, in an overlay of their versions."""
 
 from __future__ import annotations
 
-import functools
-import json
-import os
-import subprocess
-import sys
-import zipfile
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from frtspec import resources
+from tests.hosts import lerobot_overlay
 
 pytestmark = pytest.mark.slow
 
-LEROBOT = "lerobot==0.6.1"
-OVERLAY = (
-    "transformers==5.5.4",
-    "diffusers==0.39.0",
-    "huggingface_hub>=1.5,<2",
-    "tokenizers==0.22.2",
-    "httpx==0.28.1",
-    "httpcore==1.0.9",
-    "h11==0.16.0",
-    "anyio==4.16.0",
-    "idna",
-    "certifi",
-    "sniffio",
-)
-"""Installed without their dependencies: those are in the environment, torch among them."""
-
-ROOT = resources.specs_dir().parent
+RELEASE = "0.6.1"
+"""The one release of the range that the bindings declare."""
 
 
-def pip(*arguments: str) -> None:
-    """Runs pip; skips with what it said where no index can be reached."""
-    done = subprocess.run(  # noqa: PLW1510 - its outcome is read below
-        [sys.executable, "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    if done.returncode:
-        said = done.stderr.strip().splitlines()
-        if any("No matching distribution" in line or "Connection" in line for line in said):
-            pytest.skip(f"the package index can't be reached: {said[-1]}")
-        raise AssertionError(done.stderr)
-
-
-@functools.cache
-def overlay() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "frtspec-tests" / "lerobot-0.6.1"
-    if (folder / "complete").exists():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    pip("install", "--no-deps", "--upgrade", "--target", str(folder), *OVERLAY)
-    wheels = folder / "wheels"
-    # Its metadata asks for a newer Python than this one; the modules used here do not.
-    pip("download", "--no-deps", "--python-version", "3.12", "--only-binary", ":all:", LEROBOT,
-        "--dest", str(wheels))  # fmt: skip
-    (wheel,) = wheels.glob("lerobot-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    (folder / "complete").touch()
-    return folder
-
-
-@functools.cache
 def report(name: str, *what: str) -> dict[str, Any]:
-    """What `lerobot_models` says of one policy, from a process that has the overlay."""
-    paths = [str(overlay()), str(ROOT), str(ROOT / "generated")]
-    done = subprocess.run(  # noqa: PLW1510 - its outcome is read below
-        [sys.executable, "-m", "tests.hosts.lerobot_models", str(overlay()), name, *what],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    return lerobot_overlay.report(RELEASE, name, *what)
 
 
 SEATS = {

@@ -19,7 +19,8 @@ from importers import kit
 
 NAMES = list_bindings()
 DIFFERS = {
-    ("qwen3_vl_8b_vision", "variant"): {"activation": "gelu", "norm_affine": "learned"},
+    (name, "variant"): {"activation": "gelu", "norm_affine": "learned"}
+    for name in ("pi05_vision", "qwen3_vl_8b_vision", "smolvla_vision")
 }
 """Fields that an export fills further than the source did."""
 

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hosts import overlay, tiny
+from hosts import lerobot_overlay, overlay, tiny
 
 from frtspec.importers.flashrt.hosts import SETTLED
 from frtspec.live.inmemory import bindings_of
@@ -25,6 +25,13 @@ FAMILIES = {
     "qwen3_vl_8b_text": tiny.QWEN3_VL,
     "qwen3_vl_8b_vision": tiny.QWEN3_VL,
 }
+POLICIES = {
+    "pi05_prefix": ("pi05", (64, 96, 2)),
+    "pi05_vision": ("pi05", (32, 4304, 2)),
+    "smolvla_vision": ("smolvla", (32, 48, 2)),
+}
+"""Of lerobot 0.5.1: the policy, and its sizes as `lerobot_models` builds it."""
+
 SIZES = re.compile(r"dims \{ D = \d+, F = \d+, L = \d+ \}")
 
 
@@ -34,14 +41,16 @@ def test_each_settled_binding_is_tested_and_is_what_the_import_calls_verified() 
         for name, text in kit.imported().files.items()
         if "status draft" in text
     }
-    assert drafts == set(SETTLED) == set(FAMILIES)
+    assert drafts == set(SETTLED) == {*FAMILIES, *POLICIES}
 
 
-def small(name: str, folder: Path) -> Path:
+def small(
+    name: str, folder: Path, sizes: tuple[int, int, int] = (tiny.D, tiny.F, tiny.LAYERS)
+) -> Path:
     """The committed binding with the sizes of the tiny hosts."""
     text = (kit.COMMITTED / f"flashrt_{name}.frt").read_text("utf-8")
-    sizes = f"dims {{ D = {tiny.D}, F = {tiny.F}, L = {tiny.LAYERS} }}"
-    text, count = SIZES.subn(sizes, text)
+    written = "dims {{ D = {}, F = {}, L = {} }}".format(*sizes)
+    text, count = SIZES.subn(written, text)
     assert count == 1
     path = folder / "small.frt"
     path.write_text(text.replace(f"binding flashrt_{name}", "binding small"), "utf-8")
@@ -94,3 +103,17 @@ def test_it_holds_on_the_oldest_version_too(name: str, tmp_path: Path) -> None:
     report = overlay.verified(folder, str(small(name, tmp_path)), FAMILIES[name].name)
     assert report["ok"] and report["found"] == str(version)
     assert [seat["calls"] for seat in report["seats"]] == [[1, 1]] * tiny.LAYERS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POLICIES)
+def test_all_that_it_says_holds_on_lerobots_class(name: str, tmp_path: Path) -> None:
+    """In an overlay of lerobot 0.5.1 and the transformers that it pins."""
+    policy, sizes = POLICIES[name]
+    report = lerobot_overlay.report("0.5.1", policy, str(small(name, tmp_path, sizes)))
+    told = [p for seat in report["seats"] for p in seat["problems"]] + report["problems"]
+    assert told == [] and report["ok"]
+    assert [seat["calls"] for seat in report["seats"]] == [[1, 1]] * sizes[-1]
+    for seat in report["seats"]:
+        assert seat["reference"] is not None and seat["reference"] < 1e-5
+        assert all(point["hits"] == [1, 1] for point in seat["points"])

@@ -29,6 +29,9 @@ class Settled:
     eps         where the config has it; None: the structure's default is the host's
     activation  the fact to be checked, and the module it is about
     unbiased    modules without bias, below the seat
+    package     that the class is of
+    root        where the source's weight paths start
+    narrowed    why the source's range is held to ``versions``
     """
 
     layer: str
@@ -40,14 +43,23 @@ class Settled:
     eps: str | None
     activation: tuple[str, str]
     unbiased: tuple[str, ...]
+    package: str = "transformers"
+    root: str = ""
+    narrowed: str = (
+        "transformers 5.0 to 5.12 don't load beside the `kernels` package that is needed here, "
+        "and what lies below is not tested"
+    )
 
 
 RANGE = ">=5.13,<6"
 """Versions of transformers that were verified, at both ends."""
 
-NARROWED = (
-    "transformers 5.0 to 5.12 don't load beside the `kernels` package that is needed here, and "
-    "what lies below is not tested"
+LEROBOT_RANGE = ">=0.5.1,<0.6"
+"""lerobot 0.5.1 alone, with the transformers 5.3.0 that it pins."""
+
+LEROBOT_NARROWED = (
+    "lerobot 0.5.0 takes any transformers from 5.3 on, and what was looked at is 5.3.0, which "
+    "0.5.1 pins"
 )
 
 _GATED = ("gate_proj", "up_proj", "down_proj")
@@ -66,6 +78,26 @@ def _decoder(classes: tuple[str, ...], mlp_class: str, layer: str, eps: str) -> 
         unbiased=_GATED,
     )
 
+
+def _tower(tower: str, policy: str, mlp_class: str, eps: str, root: str) -> Settled:
+    """A vision tower of a lerobot policy."""
+    return Settled(
+        layer=f"{tower}.encoder.layers.{{i}}",
+        mlp=f"{tower}.encoder.layers.{{i}}.mlp",
+        classes=(policy,),
+        mlp_class=mlp_class,
+        versions=LEROBOT_RANGE,
+        variants={"norm_affine": "learned"},
+        eps=eps,
+        activation=("gelu_tanh", "activation_fn"),
+        unbiased=(),
+        package="lerobot",
+        root=root,
+        narrowed=LEROBOT_NARROWED,
+    )
+
+
+_PI05 = "model.paligemma_with_expert.paligemma.model"
 
 SETTLED: Mapping[str, Settled] = {
     "qwen25_15b": _decoder(
@@ -91,8 +123,36 @@ SETTLED: Mapping[str, Settled] = {
         activation=("gelu_tanh", "act_fn"),
         unbiased=(),
     ),
+    "pi05_prefix": Settled(
+        layer=f"{_PI05}.language_model.layers.{{i}}",
+        mlp=f"{_PI05}.language_model.layers.{{i}}.mlp",
+        classes=("PI05Policy",),
+        mlp_class="GemmaMLP",
+        versions=LEROBOT_RANGE,
+        variants={"norm_rounding": "after_weight"},
+        eps="model.model.paligemma_with_expert.paligemma.config.text_config.rms_norm_eps",
+        activation=("gelu_tanh", "act_fn"),
+        unbiased=_GATED,
+        package="lerobot",
+        root="model",
+        narrowed=LEROBOT_NARROWED,
+    ),
+    "pi05_vision": _tower(
+        f"{_PI05}.vision_tower.vision_model",
+        "PI05Policy",
+        "SiglipMLP",
+        "model.model.paligemma_with_expert.paligemma.config.vision_config.layer_norm_eps",
+        "model",
+    ),
+    "smolvla_vision": _tower(
+        "model.vlm_with_expert.vlm.model.vision_model",
+        "SmolVLAPolicy",
+        "SmolVLMVisionMLP",
+        "model.model.vlm_with_expert.config.vision_config.layer_norm_eps",
+        "",
+    ),
 }
-"""By the name of flash-rt's binding, all of transformers."""
+"""By the name of flash-rt's binding."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +174,26 @@ PATHS: tuple[PathFact, ...] = (
 
 UNSEEN: Mapping[str, str] = {
     "isaac_gr00t": "isaac_gr00t is on no package index: nothing of it could be looked at",
-    "lerobot": "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run",
 }
-"""Packages whose classes could not be looked at in the source's range, and why."""
+"""Packages whose classes could not be looked at, and why."""
 
-SEEN: Mapping[str, str] = {"lerobot": "0.6.1"}
+_PARTS = (
+    "SmolVLA runs the norm and the MLP of a layer one by one: no module of it gives the region's y"
+)
+
+OPEN: Mapping[str, str] = {
+    "pi05": "the norm makes scale, shift and gate inside itself: no module of the host gives them "
+    "to the region",
+    "smolvla_base": _PARTS,
+    "smolvla_expert": _PARTS,
+    "smolvla_pipeline": "`smolvla_base` is no version of lerobot, and the pipeline names its places "
+    "in words",
+    "smolvla_tick": "`smolvla_base` is no version of lerobot, and the pipeline names its places in "
+    "words",
+}
+"""Bindings whose host was looked at, and why they can't stand as verified all the same."""
+
+SEEN: Mapping[str, str] = {"lerobot": "0.5.1"}
 """Packages whose classes were looked at in one version: every layer's path was found there."""
 
 NEVER_CALLED: Mapping[str, str] = {

@@ -35,11 +35,11 @@ def region(found: Region, site: Site, report: Report) -> Verdict:
     _spellings(found, report)
     _weights_host(found, site, report)
     _constants(found, report)
+    settled = _settled(found, site)
     for host in found.hosts:
         allowed = versions(host, report)
-        _paths(found, host, report)
+        _paths(host, settled, report)
     _never_called(site, found, report)
-    settled = _settled(found, site)
     if settled is not None:
         _open_variants(found, settled, report)
         _narrowed(found, settled, allowed, report)
@@ -177,7 +177,7 @@ def _weights_host(found: Region, site: Site, report: Report) -> None:
     )
 
 
-def _paths(found: Region, host: Host, report: Report) -> None:
+def _paths(host: Host, settled: Settled | None, report: Report) -> None:
     if host.module_path is None:
         return
     for fact in hosts.PATHS:
@@ -188,7 +188,9 @@ def _paths(found: Region, host: Host, report: Report) -> None:
                     f"this path does not hold everywhere: {fact.says}",
                     host.module_path.span,
                     "warning",
-                    help="kept as it is; the binding stays unverified",
+                    help="kept as it is; the binding stays unverified"
+                    if settled is None
+                    else f"it holds in `{settled.versions}`, which is what the binding is held to",
                 )
             )
 
@@ -211,14 +213,20 @@ def _never_called(site: Site, found: Region, report: Report) -> None:
 def _settled(found: Region, site: Site) -> Settled | None:
     """What was looked up, if the source speaks of the same places."""
     facts = hosts.SETTLED.get(found.name.text)
-    here = found.hosts[0].name.text == "transformers"
-    same = facts is not None and (site.layer, site.seat, site.root) == (facts.layer, facts.mlp, "")
+    here = facts is not None and found.hosts[0].name.text == facts.package
+    same = facts is not None and (site.layer, site.seat, site.root) == (
+        facts.layer,
+        facts.mlp,
+        facts.root,
+    )
     filled = {weight.slot.text for weight in found.weights if weight.path is not None}
     whole = all(slot.name.text in filled for slot in found.structure.slots)
     return facts if here and same and whole else None
 
 
 def _reason(found: Region) -> str:
+    if found.name.text in hosts.OPEN:
+        return hosts.OPEN[found.name.text]
     for host in found.hosts:
         if host.name.text in hosts.UNSEEN:
             return hosts.UNSEEN[host.name.text]
@@ -253,7 +261,7 @@ def _narrowed(
     report(
         Diagnostic(
             RANGE,
-            f"`{at.text}` is wider than what was verified: {hosts.NARROWED}",
+            f"`{at.text}` is wider than what was verified: {settled.narrowed}",
             at.span,
             "warning",
             help=f"narrowed to `{settled.versions}`; the source's own text is kept for the export",

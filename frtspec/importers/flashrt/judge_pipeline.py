@@ -59,6 +59,8 @@ def pipeline(found: Pipeline, ours: ir.Pipeline, catalog: Catalog, report: Repor
 
 
 def _reason(found: Pipeline) -> str:
+    if found.name.text in hosts.OPEN:
+        return hosts.OPEN[found.name.text]
     for host in found.hosts:
         if host.name.text in hosts.UNSEEN:
             return hosts.UNSEEN[host.name.text]

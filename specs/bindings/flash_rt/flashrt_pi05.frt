@@ -2,7 +2,7 @@ frt 1
 
 binding flashrt_pi05 {
   """The decoder_ffn of flash-rt's binding pi05."""
-  status imported "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run"
+  status imported "the norm makes scale, shift and gate inside itself: no module of the host gives them to the region"
   evidence "Imported from flash-rt, bindings/pi05.yaml, sha256 ee91cd2c72fbf506."
   host lerobot ">=0.5,<0.6"
   dims { D = 1024, F = 4096, L = 18 }

@@ -2,7 +2,7 @@ frt 1
 
 binding flashrt_smolvla_base {
   """The decoder_ffn of flash-rt's binding smolvla_base."""
-  status imported "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run"
+  status imported "SmolVLA runs the norm and the MLP of a layer one by one: no module of it gives the region's y"
   evidence "Imported from flash-rt, bindings/smolvla_base.yaml, sha256 fb31dbf8f786a823."
   host lerobot ">=0.5,<0.6"
   dims { D = 960, F = 2560, L = 16 }

@@ -2,7 +2,7 @@ frt 1
 
 binding flashrt_smolvla_expert {
   """The decoder_ffn of flash-rt's binding smolvla_expert."""
-  status imported "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run"
+  status imported "SmolVLA runs the norm and the MLP of a layer one by one: no module of it gives the region's y"
   evidence "Imported from flash-rt, bindings/smolvla_expert.yaml, sha256 abb4d3dc6712bc2b."
   host lerobot ">=0.5,<0.6"
   dims { D = 720, F = 2048, L = 16 }

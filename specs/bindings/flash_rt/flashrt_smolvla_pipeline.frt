@@ -2,7 +2,7 @@ frt 1
 
 binding flashrt_smolvla_pipeline {
   """The vla_tick_pipeline of flash-rt's binding smolvla_pipeline."""
-  status imported "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run"
+  status imported "`smolvla_base` is no version of lerobot, and the pipeline names its places in words"
   evidence "Imported from flash-rt, bindings/smolvla_pipeline.yaml, sha256 8aab2e0ea7470d59."
   host lerobot "smolvla_base" module "policy.model"
 

@@ -2,7 +2,7 @@ frt 1
 
 binding flashrt_smolvla_tick {
   """The vla_tick_pipeline of flash-rt's binding smolvla_tick."""
-  status imported "lerobot below 0.6 pins torch below 2.11: its classes could not be built and run"
+  status imported "`smolvla_base` is no version of lerobot, and the pipeline names its places in words"
   evidence "Imported from flash-rt, bindings/smolvla_tick.yaml, sha256 fd303390e1d5258b."
   host lerobot "smolvla_base" module "policy.model"
 
