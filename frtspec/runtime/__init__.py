@@ -17,6 +17,7 @@ from frtspec.runtime.gating.gates import GateResult
 from frtspec.runtime.gating.latency import Latency
 from frtspec.runtime.hosts.host import exact_div, first, get
 from frtspec.runtime.hosts.patterns import Held, Pattern, Role, RoleAt
+from frtspec.runtime.options import AttachOptions, BuildOptions
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord, UnitRecord
 from frtspec.runtime.rungs.impl import BoundImpl
@@ -59,10 +60,12 @@ from frtspec.runtime.trace.spec import PipelineSpec
 
 __all__ = [
     "RUNTIME_ABI",
+    "AttachOptions",
     "BandSpec",
     "Bound",
     "BoundImpl",
     "Boundary",
+    "BuildOptions",
     "Calibration",
     "Chain",
     "Expect",

@@ -1,24 +1,103 @@
-"""The options of ``attach`` and ``build``, checked before the host is looked at."""
+"""The options of ``attach`` and ``build``: declared once, checked before the host is looked at.
+
+Generated packages pass theirs on as they are, so an option is added here and nowhere else.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypedDict
 
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.gating.metrics import HIGHER, LOWER
+from frtspec.runtime.gating.metrics import HIGHER, KINDS, LOWER
 
 RUNGS = ("hub", "local", "torch", "emulate")
 LATENCY = ("auto", "skip")
 GUARD = ("fallback", "raise")
+FORMS = ("eager", "compiled", "captured")
+
+
+class BuildOptions(TypedDict, total=False):
+    """What ``build`` takes by keyword.
+
+    scheme         a quantisation scheme by name, or "auto" by device
+    structures     names of structures (or ``structure.seam``) to attach; None: all
+    observations   what to calibrate on; any iterable, pulled one at a time
+    percentile     across samples, of each sample's largest magnitude
+    max_samples    at most this many samples are pulled from either stream
+    on_guard_fail  "fallback" to the host's module, or "raise"
+    rungs          only these kinds of rung: hub, local, torch, emulate (the last runs
+                   only when named here)
+    calibration    a saved one (a file, a folder of them, or a Calibration), or "auto" to use
+                   the cache's and keep it there; None: measure
+    group          ``torch.distributed`` group, or "world", whose ranks attach as one: samples
+                   united, a seat bound on all or on none; None: this process alone
+    decisions      which rung was measured first on this box: a file, "auto" for the cache's,
+                   or None to try rungs in the impl's order
+    strict         raise Refusal ``plan.nothing_bound`` where no seat binds, the host untouched
+    """
+
+    scheme: str
+    structures: Sequence[str] | None
+    observations: Iterable[Any] | None
+    percentile: float
+    max_samples: int | None
+    on_guard_fail: str
+    rungs: Sequence[str] | None
+    calibration: Any
+    group: Any
+    decisions: Any
+    strict: bool
+
+
+class AttachOptions(BuildOptions, total=False):
+    """What ``attach`` takes by keyword: all of ``BuildOptions``, and
+
+    held_out       samples to judge on: more observations where there are
+                   ``observations``, else functions like ``forward``; without them the
+                   gates run on calibration samples and say ``fit residual``
+    output         function of what ``forward`` returned -> what is judged of it, on both
+                   sides alike; None: all of it
+    output_kind    "values" or "distribution"; None: logits by name are a distribution
+    floors         metric -> number that the host's output must meet
+    min_speedup    a unit whose gain is not surely this large is kept
+    rounds, iters  of the latency gate: rounds of four legs, calls a leg
+    latency        "auto", or "skip" to activate on accuracy alone
+    form           in which the host is judged, as it will be deployed: "eager", "compiled"
+                   (both sides under ``torch.compile``) or "captured" (both as a CUDA graph)
+    max_trials     host trials that the search for a union may take
+    """
+
+    held_out: Any
+    output: Callable[[Any], Any] | None
+    output_kind: str | None
+    floors: Mapping[str, float] | None
+    min_speedup: float
+    rounds: int
+    iters: int
+    latency: str
+    form: str
+    max_trials: int
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The options that are objects of this process: a receipt has nothing of them."""
+
+    observations: Iterable[Any] | None = None
+    held_out: Any = None
+    calibration: Any = None
+    group: Any = None
+    decisions: Any = "auto"
+    output: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asked for, normalised; see ``attach`` for the meanings."""
+    """What the caller asked for, normalised; the receipt keeps it."""
 
     scheme: str = "auto"
     structures: tuple[str, ...] | None = None
@@ -31,6 +110,10 @@ class Options:
     on_guard_fail: str = "fallback"
     rungs: tuple[str, ...] | None = None
     latency: str = "auto"
+    form: str = "eager"
+    output_kind: str | None = None
+    max_trials: int = 32
+    strict: bool = False
 
     @staticmethod
     def of(**given: Any) -> Options:
@@ -54,6 +137,10 @@ class Options:
         _number("min_speedup", self.min_speedup, 0.0, math.inf)
         one_of("on_guard_fail", self.on_guard_fail, GUARD)
         one_of("latency", self.latency, LATENCY)
+        one_of("form", self.form, FORMS)
+        _whole("max_trials", self.max_trials, least=1)
+        if self.output_kind is not None:
+            one_of("output_kind", self.output_kind, KINDS)
         for kind in self.rungs or ():
             one_of("rungs", kind, RUNGS)
         for metric, value in self.floors.items():
@@ -62,6 +149,35 @@ class Options:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def read(door: str, given: Mapping[str, Any]) -> tuple[Options, Sources]:
+    """Options and sources of what a door was given by keyword.
+
+    Raises Refusal ``option.unknown`` for a keyword that this door has not, and
+    ``option.<name>`` for a value that can't be.
+    """
+    known = (AttachOptions if door == "attach" else BuildOptions).__annotations__
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            other = "; it is an option of attach" if name in AttachOptions.__annotations__ else ""
+            raise Refusal(
+                "option.unknown",
+                f"{door} has no option {name}=; known: {', '.join(known)}",
+                fix=f"did you mean {near[0]}=?" if near else f"leave {name}= out{other}",
+            )
+    objects = {f.name for f in fields(Sources)}
+    options = {"latency": "skip"} if door == "build" else {}
+    options |= {name: value for name, value in given.items() if name not in objects}
+    sources = Sources(**{name: value for name, value in given.items() if name in objects})
+    if sources.output is not None and not callable(sources.output):
+        raise Refusal(
+            "option.output",
+            f"output= is a {type(sources.output).__name__}, not a function",
+            fix="pass a function of what forward returns, such as lambda out: out.actions",
+        )
+    return Options.of(**options), sources
 
 
 def one_of(option: str, value: Any, known: Iterable[str]) -> None:

@@ -11,8 +11,13 @@ import torch
 from torch import nn
 
 from frtspec import runtime as rt
-from frtspec.runtime import receipt, session
+from frtspec.runtime import receipt
+from frtspec.runtime.calibration import measuring
+from frtspec.runtime.eligibility import selecting
+from frtspec.runtime.gating import perseat
+from frtspec.runtime.hosts import host as hosts
 from frtspec.runtime.numerics import FP8_MAX
+from frtspec.runtime.rungs import ladder
 from frtspec.runtime.seats import root, swap
 from tests.runtime import hosts_small as small
 
@@ -646,18 +651,18 @@ def test_where_nothing_is_bound_the_explanation_says_so_and_nothing_about_its_sh
 
 
 STEPS = [
-    (session.hosts, "check_host"),
-    (session.facts, "check_expects"),
-    (session, "noise_of"),
-    (session.observe, "observe"),
-    (session, "SeatReference"),
-    (session.gates, "reference_agreement"),
-    (session.ladder, "bind_seat"),
-    (session.gates, "saturation"),
-    (session.gates, "kernel_parity"),
-    (session.gates, "boundary"),
+    (hosts, "check_host"),
+    (selecting.facts, "check_expects"),
+    (measuring, "noise_of"),
+    (measuring.observe, "observe"),
+    (perseat, "SeatReference"),
+    (perseat.gates, "reference_agreement"),
+    (ladder, "bind_seat"),
+    (perseat.gates, "saturation"),
+    (perseat.gates, "kernel_parity"),
+    (perseat.gates, "boundary"),
     (swap, "activate"),
-    (session.gates, "host"),
+    (perseat.gates, "host"),
     (swap.Attachment, "ledger"),
     (receipt, "seal"),
 ]
@@ -665,7 +670,7 @@ UNDOING = [
     (swap, "_restore_all"),
     (root, "release"),
     (root.Root, "remove"),
-    (session.observe, "_close"),
+    (measuring.observe, "_close"),
 ]
 """Steps that put the host back: broken off once, they are done again."""
 

@@ -7,6 +7,7 @@ unit until the rest holds.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,11 +26,13 @@ from frtspec.runtime.observation import samples
 from frtspec.runtime.records import SeatRecord, UnitRecord, failure_of
 from frtspec.runtime.seats import swap
 from frtspec.runtime.seats.ledger import FallbackWarning
-from frtspec.runtime.session import Session, log
 
 if TYPE_CHECKING:
     from frtspec.runtime.seats.ledger import Ledger
     from frtspec.runtime.seats.swap import Attachment
+    from frtspec.runtime.session import Session
+
+log = logging.getLogger("frtspec.runtime")
 
 
 @dataclass(frozen=True)

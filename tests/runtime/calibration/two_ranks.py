@@ -15,7 +15,7 @@ import torch
 from torch import distributed
 
 from frtspec import runtime as rt
-from frtspec.runtime import session
+from frtspec.runtime.gating import perseat
 from frtspec.runtime.seats.seatmodule import SeatModule
 from tests.runtime import hosts_small as small
 from tests.runtime.calibration.support import BATCHES, EVERY, attach, build, scales, with_stats
@@ -83,19 +83,19 @@ def case_fault(rank, model):
 
 def case_gate(rank, model):
     """A gate of rank 1 refuses one seat."""
-    judge = session.Session.judge_seats
+    judge = perseat.judge_seats
 
-    def refusing(self):
-        judge(self)
+    def refusing(session):
+        judge(session)
         if rank == 1:
-            record = next(r for r in self.records if r.name == "ffn[0]")
+            record = next(r for r in session.records if r.name == "ffn[0]")
             record.refuse(rt.Refusal("gate.boundary", "cosine 0.5", fix="none", seat="ffn[0]"))
 
-    session.Session.judge_seats = refusing
+    perseat.judge_seats = refusing
     try:
         return {"plan": attach(model, mine(rank), group="world")}
     finally:
-        session.Session.judge_seats = judge
+        perseat.judge_seats = judge
 
 
 def case_one_has_a_file(rank, model):

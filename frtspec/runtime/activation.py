@@ -1,0 +1,81 @@
+"""Activating what was chosen, in one transaction, and the plan that tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from frtspec.runtime import receipt
+from frtspec.runtime.chains.negotiate import settled
+from frtspec.runtime.environment import environment
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts.coverage import coverage
+from frtspec.runtime.isolation import isolated
+from frtspec.runtime.plan import Plan
+from frtspec.runtime.records import SeatRecord
+from frtspec.runtime.reporting import document
+from frtspec.runtime.reporting.precision import precision_spec
+from frtspec.runtime.seats import swap
+from frtspec.runtime.seats.watch import Watch
+from frtspec.runtime.session import Session
+
+if TYPE_CHECKING:
+    from frtspec.runtime.seats.swap import Attachment
+
+
+def activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan:
+    watch = Watch(session.model, chosen)
+    attachment = _swap_in(session.model, chosen)
+    for record in chosen:
+        if record.open:
+            record.bind(_why(record, door))
+    return _plan(session, door, attachment, watch)
+
+
+def _swap_in(model: nn.Module, chosen: Sequence[SeatRecord]) -> Attachment | None:
+    """Activates the chosen seats together; a seat that can't be is refused, the rest go on."""
+    attachment: Attachment | None = None
+    while attachment is None and (left := [record for record in chosen if record.open]):
+        with isolated(left, "activating"):
+            bound = [record.bound for record in left if record.bound is not None]
+            try:
+                attachment = swap.activate(model, bound)
+            except Refusal as refusal:
+                named = [record for record in left if record.name == refusal.seat]
+                for record in named or left:
+                    record.refuse(refusal)
+    return attachment
+
+
+def _why(record: SeatRecord, door: str) -> str:
+    if door == "build":
+        return "bound without judging"
+    seam = record.gate("seam")
+    return "boundary gate held" if seam is None else f"seam gate held; {'; '.join(seam.notes)}"
+
+
+def _plan(session: Session, door: str, attachment: Attachment | None, watch: Watch) -> Plan:
+    plan = Plan(
+        door=door,
+        binding=session.binding,
+        model=session.model,
+        options=session.options,
+        scheme=session.scheme,
+        environment=environment(session.device, session.binding.package),
+        seats=tuple(session.records),
+        units=tuple(session.units),
+        unions=tuple(session.unions),
+        noise=session.noise,
+        output_kind=session.untouched.kind,
+        calibration=session.calibration,
+        coverage=coverage(session.parameters, session.records),
+        precision_spec=precision_spec(session.parameters, session.records, session.calibrated),
+        attachment=attachment,
+        watch=watch,
+        chains=settled(session.chains, session.records),
+        before=attachment.ledger() if attachment is not None else {},
+    )
+    plan.receipt = receipt.seal(document.document(plan))
+    return plan

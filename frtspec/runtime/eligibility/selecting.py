@@ -1,0 +1,92 @@
+"""Which seats are worth looking at further: what was asked for, what the scheme keeps, what
+the host, its facts and the structure's rules allow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frtspec.runtime.decisions import Evidence
+from frtspec.runtime.eligibility import deciding, eligible, qualification, schemes
+from frtspec.runtime.eligibility.qualification import Found
+from frtspec.runtime.hosts import facts
+from frtspec.runtime.hosts import host as hosts
+from frtspec.runtime.isolation import isolated
+from frtspec.runtime.observation import measure, observe
+from frtspec.runtime.options import one_of
+from frtspec.runtime.records import SeatRecord
+from frtspec.runtime.spec import Seat
+
+if TYPE_CHECKING:
+    from frtspec.runtime.session import Session
+
+
+def select(session: Session) -> None:
+    """Settles the seats that were not asked for, or that their binding or scheme keeps."""
+    wanted = session.options.structures
+    known = sorted({name for r in session.records for name in _names(r.seat)})
+    for name in wanted or ():
+        one_of("structures", name, known)
+    for record in session.records:
+        record.rules = qualification.judge(
+            record.seat.structure, record.seat.variants, Found(record.seat.dims)
+        )
+        decision = record.decision = _decided(session, record.seat)
+        if wanted is not None and not set(wanted) & set(_names(record.seat)):
+            record.keep("structures", "not asked for: another structure was named")
+            continue
+        route = session.route(record.seat)
+        if route.impl is None or decision.outcome == "keep":
+            record.keep("scheme", decision.reason)
+            continue
+        with isolated([record], "checking the host's facts"):
+            eligible.check_verified(record.seat, session.scheme, route.impl)
+            eligible.check_variants(record.seat)
+            rule(session, record, measure.at_rest(session.model, record.seat), pending=True)
+            modules = hosts.seat_modules(session.model, record.seat)
+            eligible.check_modules(session.model, record.seat, modules)
+            facts.check_expects(session.model, record.seat)
+            eligible.check_form(record.seat)
+    _owned(session)
+
+
+def _decided(
+    session: Session, seat: Seat, seen: observe.Observation | None = None
+) -> deciding.Decision:
+    """What the scheme makes of a seat, by what is known now."""
+    capability = schemes.capability(session.device)
+    evidence = Evidence(seat, capability, seen)
+    return deciding.decide(session.scheme.name, session.route(seat), evidence)
+
+
+def decide(session: Session, seen: observe.Observation) -> None:
+    """The decisions that calibration was needed for."""
+    for record in session.open_records():
+        if session.route(record.seat).keep_when is None:
+            continue
+        with isolated([record], "deciding by what was measured"):
+            record.decision = _decided(session, record.seat, seen)
+            if record.decision.outcome == "keep":
+                record.keep("scheme", record.decision.reason)
+
+
+def _owned(session: Session) -> None:
+    """Seats inside a block are its own: the block computes what they would."""
+    blocks = [r for r in session.open_records() if r.seat.form == "block"]
+    for block in blocks:
+        for record in session.open_records():
+            if record.seat.path.startswith(f"{block.seat.path}."):
+                record.keep("block", f"inside the block {block.name}, which owns its children")
+
+
+def rule(session: Session, record: SeatRecord, found: Found, *, pending: bool = False) -> None:
+    """Judges the structure's rules with what is known now; raises Refusal
+    ``structure.requires``."""
+    seat, route = record.seat, session.route(record.seat)
+    forms = () if route.impl is None else (route.impl.SPEC.name,)
+    record.rules = qualification.judge(seat.structure, seat.variants, found, forms)
+    qualification.enforce(seat, record.rules, pending=pending)
+
+
+def _names(seat: Seat) -> tuple[str, ...]:
+    name = seat.structure.name
+    return (name, f"{name}.{seat.seam}") if seat.seam else (name,)

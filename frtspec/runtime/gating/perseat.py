@@ -1,0 +1,47 @@
+"""The gates of each seat by itself, on what the untouched host handed it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from frtspec.runtime.gating import gates
+from frtspec.runtime.gating.reference import SeatReference
+from frtspec.runtime.isolation import isolated
+
+if TYPE_CHECKING:
+    from frtspec.runtime.session import Session
+
+
+def check_references(session: Session) -> None:
+    """Each structure's reference against what the host computed at its seat."""
+    assert session.judged is not None
+    for record in session.open_records():
+        with isolated([record], "running the structure's reference"):
+            reference = SeatReference(record.seat, session.model)
+            session.references[record.name] = reference
+            result = gates.reference_agreement(reference, session.judged.captured(record.name))
+            record.gates.append(result)
+            gates.require(record.seat, [result])
+
+
+def judge_seats(session: Session) -> None:
+    """Saturation, kernel parity and boundary, seat by seat."""
+    assert session.calibrated and session.judged and session.calibration
+    label = session.calibration.label
+    for record in session.open_records():
+        bound, name = record.bound, record.name
+        assert bound is not None
+        reference = session.references[name]
+        captures = [c for c in session.judged.captured(name) if bound.runs(c.seat_inputs)]
+        scales = bound.impl.SPEC.scales.values()
+        points = [scale.point for scale in scales if scale.kind != "balance"]
+        with isolated([record], "judging the seat"), torch.no_grad():
+            for result in (
+                gates.saturation(record.seat, points, session.calibrated, session.judged),
+                gates.kernel_parity(bound, reference, captures),
+                gates.boundary(bound, reference, captures, label=label),
+            ):
+                record.gates.append(result)
+            gates.require(record.seat, record.gates, form=record.form)
