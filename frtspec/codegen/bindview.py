@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
@@ -13,7 +13,7 @@ from frtspec.codegen.names import free, structure_module
 from frtspec.codegen.pysrc import WIDTH, Py, call, docstring, imports, pyrepr, told_lines, wrapped
 from frtspec.codegen.seatsrc import LOCALS, SeatSource, SeatView, target
 from frtspec.codegen.unsupported import Unsupported
-from frtspec.ir.decl import Binding, HostRef, Seat, Structure, WeightView
+from frtspec.ir.decl import Binding, Chain, HostRef, Impl, Seat, Structure, WeightView
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
     modules = {(s.name, s.version): structure_module(s) for s in structures}
     sizes = {name: Py(f'size["{name}"]') for name, _ in binding.dims}
     scope = Scope({"config": Py("config"), "model": Py("model"), **sizes})
-    builder = SeatSource(scope, homes.program.structures, modules)
+    writers = _Writers(homes)
+    builder = SeatSource(scope, homes.program.structures, modules, writers.of)
     seats, loops = builder.build(binding.groups)
     links = builder.links(binding.groups)
     return BindingView(
@@ -71,14 +72,15 @@ def binding_view(binding: Binding, homes: Homes) -> BindingView:
         title=_title(binding),
         doc=(*_refused(binding), *told_lines(binding.doc, binding.evidence)),
         summary=tuple(_summary(binding)),
-        imports=_imports(structures, homes),
+        imports=_imports(structures, homes, writers.imports),
         assertions=tuple(
             call(
                 "rt.require_digest", f"{structure_module(s)}.SPEC", pyrepr(s.origin.contract_digest)
             ).text
             for s in structures
             if homes.shared(s)
-        ),
+        )
+        + writers.assertions(),
         scheme_lines=tuple(_scheme_lines(homes.program.schemes)),
         source_digest=binding.origin.source_digest,
         contract_digest=binding.origin.contract_digest,
@@ -133,14 +135,49 @@ def _refused(binding: Binding) -> list[str]:
     return [] if reason is None else ["Not verified, so `attach` refuses it:", f"{reason}.", ""]
 
 
-def _imports(structures: Sequence[Structure], homes: Homes) -> tuple[str, ...]:
+@dataclass
+class _Writers:
+    """The impls that write what a binding's chains carry, as they are asked for."""
+
+    homes: Homes
+    used: dict[str, Impl] = field(default_factory=dict)
+
+    def of(self, chain: Chain, seats: Sequence[Seat]) -> str | None:
+        """The class of the newest impl of the producer's structure for the chain's wire."""
+        producer = next(seat for seat in seats if seat.name == chain.producer[0])
+        fits = [
+            impl
+            for impl in self.homes.program.impls.values()
+            if (impl.structure, impl.seam, impl.wire)
+            == (producer.structure, producer.seam, chain.wire)
+        ]
+        if not fits:
+            return None
+        impl = max(fits, key=lambda one: (one.version, one.name))
+        name = self.homes.impl_class(impl)
+        self.used[name] = impl
+        return name
+
+    @property
+    def imports(self) -> list[str]:
+        return [f"from {self.homes.path(i)} import {name}" for name, i in sorted(self.used.items())]
+
+    def assertions(self) -> tuple[str, ...]:
+        return tuple(
+            call("rt.require_digest", f"{name}.SPEC", pyrepr(impl.origin.contract_digest)).text
+            for name, impl in sorted(self.used.items())
+            if self.homes.shared(impl)
+        )
+
+
+def _imports(structures: Sequence[Structure], homes: Homes, more: Sequence[str]) -> tuple[str, ...]:
     """Imports of generated modules, sorted as import sorters do."""
     grouped: dict[str, list[str]] = {homes.package: ["schemes"]}
     for structure in structures:
         package = f"{homes.home(structure)}.structures"
         grouped.setdefault(package, []).append(structure_module(structure))
     lines = [f"from {package} import {', '.join(names)}" for package, names in grouped.items()]
-    return imports(["from frtspec import runtime as rt", *lines])
+    return imports(["from frtspec import runtime as rt", *lines, *more])
 
 
 def _model(lines: Sequence[str]) -> str:

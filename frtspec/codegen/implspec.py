@@ -61,6 +61,8 @@ class SpecFields:
         if impl.needs:
             needs = ", ".join(self.need(need) for need in impl.needs)
             fields.append(f"needs=({needs},)")
+        if impl.wire is not None:
+            fields.append(f"wire={pyrepr(impl.wire)}")
         if impl.status.name == "imported":
             fields.append(f"imported={text_literal(impl.status.reason or 'not verified')}")
         return fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -57,10 +57,15 @@ class _Call:
         return self.loops[depth] if depth < len(self.loops) else None
 
 
+Wired = Callable[[Chain, Sequence[Seat]], str | None]
+"""The class of the impl that writes what a chain of some seats carries, where there is one."""
+
+
 class SeatSource:
     """Builds the seat functions of one binding and the loops over them.
 
-    ``modules``: the name that each structure's module is imported under.
+    ``modules``: the name that each structure's module is imported under; ``wired``: the class
+    of the impl that writes what a chain carries.
     """
 
     def __init__(
@@ -68,7 +73,9 @@ class SeatSource:
         scope: Scope,
         structures: Mapping[tuple[str, int], Structure],
         modules: Mapping[tuple[str, int], str],
+        wired: Wired = lambda chain, seats: None,
     ) -> None:
+        self.wired = wired
         self.scope = scope
         self.structures = structures
         self.modules = modules
@@ -95,7 +102,7 @@ class SeatSource:
         calls: list[_Call] = []
         for group in groups:
             indexes, _ = self._inside(group.loops)
-            made = [_chain(chain, indexes) for chain in group.chains]
+            made = [_chain(c, indexes, self.wired(c, group.seats)) for c in group.chains]
             made += [_group(joined, indexes, placed) for joined in group.groups]
             calls += [_Call(group.loops, (), f"found.append({item})") for item in made]
         return self._looped(calls, 0)
@@ -313,7 +320,7 @@ def _routed(route: RouteRef) -> Py:
     )
 
 
-def _chain(chain: Chain, indexes: Sequence[str]) -> Py:
+def _chain(chain: Chain, indexes: Sequence[str], form: str | None) -> Py:
     (maker, left), (taker, right) = chain.producer, chain.consumer
     return call(
         "rt.Chain",
@@ -323,6 +330,7 @@ def _chain(chain: Chain, indexes: Sequence[str]) -> Py:
         pyrepr(right),
         wire=pyrepr(chain.wire),
         prove=pyrepr(chain.facts),
+        **({} if form is None else {"form": form}),
     )
 
 

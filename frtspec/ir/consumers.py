@@ -181,7 +181,10 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "BoundaryDecl": dict.fromkeys(("path", "ports", "slots", "none_reason"), SEATS),
     "ExpectDecl": dict.fromkeys(("fact", "values", "of"), f"{SEATS}; checked by attach"),
     "SiblingsDecl": dict.fromkeys(("facts", "members"), SEATS),
-    "FormDecl": {"name": SEATS, "params": f"{SEATS}: the function of a route, a cadence"},
+    "FormDecl": {
+        "name": f"{SEATS}; {IMPL}: what it is for",
+        "params": f"{SEATS}: the function of a route, a cadence; {LINKS}: the format of a wire",
+    },
     "SeatDecl": dict.fromkeys(("name", "target", "path", "when", "members"), SEATS),
     "EachDecl": dict.fromkeys(("index", "range", "where", "members"), SEATS),
     "ChainDecl": dict.fromkeys(("producer", "consumer", "wire", "facts"), LINKS),
@@ -260,7 +263,6 @@ def _pack_format(node: ast.PackDecl) -> str | None:
 
 
 MISSING: tuple[Missing, ...] = (
-    Missing(ast.FormDecl, "a form of an impl", owner="ImplDecl"),
     Missing(
         ast.PortDecl,
         "a quantised value of this format at the boundary",

@@ -282,6 +282,9 @@ PROOFS = {
     "call_order": "the members are called in this order",
 }
 
+CHAINED = ("fp8_e4m3",)
+"""Formats that the producer of a chain can write."""
+
 WIRE_FACTS = {
     "same_storage": "the consumer reads the producer's own output",
     "exclusive_consumer": "nothing else reads it",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeVar
 
-from frtspec.diag.source import SourceFile
+from frtspec.diag.source import SourceFile, Span
 from frtspec.dims import divides
 from frtspec.ir import decl as ir
 from frtspec.ir import words
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 DTYPES = ("f32", "bf16", "fp16")
 NUMERICS, NO_RUNG, UNUSED, SERVES, PARAM = "FRT0403", "FRT0406", "FRT0407", "FRT0409", "FRT0414"
+
+FORM = "FRT0416"
 
 _KINDS = {ast.PackDecl: "pack", ast.ScaleDecl: "scale", ast.ParamDecl: "param"}
 
@@ -104,7 +106,38 @@ class _Builder:
             evidence=tuple(m.text.text for m in self.members(ast.EvidenceDecl)),
             params=params,
             needs=tuple(self.needs(sizes, packing, scaling, scales)),
+            wire=self.wire(),
         )
+
+    # ------------------------------------------------------------ form
+
+    def wire(self) -> str | None:
+        """The format of ``form wire (fp8_e4m3)``: an impl that a chain's producer is run by."""
+        forms = self.members(ast.FormDecl)
+        only_one(self.context, forms, "form")
+        for node in forms[:1]:
+            if node.name.id != "wire":
+                message = f"an impl has no form `{node.name.id}`"
+                help = "`form wire (fp8_e4m3)` makes it the producer of a chain; how a seat stands "
+                self.form_error(message, node.name.span, f"{help}in its host is for bindings")
+                return None
+            args = [arg.value for arg in node.params if arg.name is None]
+            if len(args) != 1 or not isinstance(args[0], ast.Name) or len(node.params) != 1:
+                self.form_error("a wire has one format", node.span, "write form wire (fp8_e4m3)")
+                return None
+            if not self.writes_one():
+                message = f"{self.target.text} has no single output in the host's dtype to carry"
+                self.form_error(message, node.name.span)
+            return one_of(self.context, "format of a wire", args[0], words.CHAINED)
+        return None
+
+    def writes_one(self) -> bool:
+        outputs = self.target.structure.outputs
+        whole = self.target.seam is None and len(outputs) == 1
+        return whole and outputs[0].dtype == "host" and outputs[0].index is None
+
+    def form_error(self, message: str, span: Span, help: str | None = None) -> None:
+        self.context.error(FORM, message, span, help=help)
 
     # ------------------------------------------------------------ params and needs
 

@@ -79,6 +79,9 @@ class Links:
             self.apart(seat, placed)
         name, number = placed.seat.structure
         structure = self.structures[name][number].structure
+        seam = placed.seat.seam and structure.seam(placed.seat.seam)
+        if seam and port.id in (seam.sources if side == "input" else seam.targets):
+            return None  # what a seam's module is handed is in the host's dtype
         ports = {p.name: p for p in (structure.outputs if side == "output" else structure.inputs)}
         if port.id not in ports:
             self.context.unknown(f"{side} of {name}", port, ports)

@@ -21,7 +21,7 @@ from frtspec.syntax import ast
 T = TypeVar("T")
 
 NO_IMPL, STATISTIC, TWICE, NEEDS, AUTO = "FRT0501", "FRT0503", "FRT0504", "FRT0505", "FRT0506"
-PARAM = "FRT0508"
+PARAM, CHAINED = "FRT0508", "FRT0417"
 
 
 @dataclass
@@ -161,7 +161,16 @@ class Schemes:
             what = f"impl for {target.text}"
             context.unknown(what, name, offered, code=NO_IMPL, everywhere=True)
             return None
-        return offered[name.id]
+        found = offered[name.id]
+        if found is not None and found.wire is not None:
+            context.error(
+                CHAINED,
+                f"impl `{found.name}` writes what a chain carries: no route leads to it",
+                name.span,
+                help=f"a `chain … wire {found.wire}` in a binding finds it by itself",
+            )
+            return None
+        return found
 
     def match(
         self,

@@ -104,6 +104,9 @@ binding qwen2 {
       expect bias none of (gate_proj, up_proj, down_proj)
       expect returns tensor
     }
+
+    chain input_norm.y -> qkv.x wire fp8_e4m3 require (same_storage, exclusive_consumer)
+    chain ffn_norm.y -> ffn.x_after_norm wire fp8_e4m3 require (same_storage, exclusive_consumer)
   }
 
   seat final_norm : norm_fused version 2 at model.norm {

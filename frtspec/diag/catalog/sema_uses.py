@@ -256,6 +256,40 @@ CODES = (
         "Leave the lowering out, or write the region as the help says.",
     ),
     code(
+        "0416",
+        "impls",
+        "form that an impl can't have",
+        "`form wire (fp8_e4m3)` says that a chain carries the output of this impl in a format. It "
+        "is for a whole structure with one output in the host's dtype. How a seat stands in its "
+        "host is said in bindings.",
+        swap(
+            _IMPL.replace("  rung emulate", "  form wire (fp8_e4m3)\n  rung emulate"),
+            "form wire",
+            "form swap",
+        ),
+        "Write form wire (fp8_e4m3), or leave the form out.",
+    ),
+    code(
+        "0417",
+        "impls",
+        "route to the producer of a chain",
+        "An impl with `form wire` writes codes for the seat that a chain leads to. It runs where a "
+        "binding declares such a chain; a scheme's route would run it where nobody reads codes.",
+        swap(
+            file(
+                STRUCTURE,
+                IMPL,
+                IMPL.replace("impl fp8", "impl wire").replace(
+                    "  rung emulate", "  form wire (fp8_e4m3)\n  rung emulate"
+                ),
+                SCHEME,
+            ),
+            "use fp8",
+            "use wire",
+        ),
+        "Route to an impl of the host's dtype.",
+    ),
+    code(
         "0501",
         "schemes",
         "route to a form that no impl offers",

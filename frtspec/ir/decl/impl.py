@@ -145,6 +145,8 @@ class Band:
 
 @dataclass(frozen=True)
 class Impl:
+    """``wire``: the format that a chain carries its output in; None: it is no producer."""
+
     name: str
     structure: tuple[str, int]
     seam: str | None
@@ -162,6 +164,7 @@ class Impl:
     evidence: tuple[str, ...] = ()
     params: tuple[ImplParam, ...] = ()
     needs: tuple[Need, ...] = ()
+    wire: str | None = None
 
     def measured(self) -> dict[str, Granularity]:
         """Point -> the granularity at which a scheme has to measure its largest magnitude.

@@ -26,7 +26,7 @@ from frtspec.runtime.hosts.siblings import SiblingModule
 from frtspec.runtime.records import SeatRecord
 from frtspec.runtime.rungs.ladder import BoundSeat
 from frtspec.runtime.seats.seatmodule import SeatModule
-from frtspec.runtime.spec import Chain, SeatGroup
+from frtspec.runtime.spec import Chain, Route, SeatGroup
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,20 @@ def _negotiate(
         for path, module in bound.modules.items()
     ]
     return ChainRecord(chain.name, chain.wire, seats, "joined", "every fact is shown", pair)
+
+
+def writers(declared: Sequence[Chain | SeatGroup], proofs: Sequence[Proof]) -> Mapping[str, Chain]:
+    """Producer -> its chain, of the chains whose facts are shown and that have a form of their
+    own for it. Such a seat is built after its consumer."""
+    chains = [link for link in declared if isinstance(link, Chain)]
+    return {c.producer: c for c in chains if c.form is not None and not _unproven(c, proofs)}
+
+
+def written(route: Route, chain: Chain | None, records: Sequence[SeatRecord]) -> Route:
+    """The route of a producer whose consumer is bound: to the form that writes the wire."""
+    if chain is None or not any(r.name == chain.consumer and r.bound for r in records):
+        return route
+    return replace(route, stats={}, impl=chain.form, params={}, keep=None, keep_when=None)
 
 
 def settled(

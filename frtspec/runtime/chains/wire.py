@@ -7,7 +7,7 @@ else computes with it gets the values they stand for, in the host's dtype, and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -35,10 +35,8 @@ class Wire(Tensor):
     report: Report
 
     @staticmethod
-    def __new__(
-        cls: type[Wire], codes: Tensor, scale: Tensor, dtype: torch.dtype, report: Report
-    ) -> Wire:
-        wire: Wire = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+    def __new__(cls, codes: Tensor, scale: Tensor, dtype: torch.dtype, report: Report) -> Self:
+        wire: Self = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
             cls, codes.shape, dtype=dtype, device=codes.device
         )
         wire.codes, wire.scale, wire.report, wire.plain = codes, scale, report, None

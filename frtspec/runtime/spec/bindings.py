@@ -12,11 +12,14 @@ from frtspec.runtime.spec.seats import Seat
 if TYPE_CHECKING:
     import torch
 
+    from frtspec.runtime.rungs.impl import BoundImpl
+
 
 @dataclass(frozen=True)
 class Chain:
     """A value handed from one seat to the next in the dtype ``wire``. Seats by name, with
-    their numbers; ``prove``: same_storage, exclusive_consumer."""
+    their numbers; ``prove``: same_storage, exclusive_consumer; ``form``: the impl that runs
+    the producer while the chain is joined, None: that of its own route."""
 
     producer: str
     output: str
@@ -24,6 +27,7 @@ class Chain:
     input: str
     wire: str
     prove: tuple[str, ...]
+    form: type[BoundImpl] | None = None
 
     @property
     def name(self) -> str:
@@ -69,7 +73,7 @@ class HostBinding:
     lists its seats, ``links(model)`` what joins them.
 
     ``package`` and the like are those of the first host: ``check_host`` puts the one that a
-    model is of there."""
+    model is of there. ``text``: the spec, where no file holds it."""
 
     name: str
     source_digest: str
@@ -82,6 +86,7 @@ class HostBinding:
     runtime_abi: int
     imported: str | None = None
     links: Callable[[torch.nn.Module], Sequence[Chain | SeatGroup]] = no_links
+    text: str | None = None
 
     @property
     def package(self) -> str:

@@ -73,6 +73,7 @@ class ImplSpec:
     params   numbers that a route may set, with their defaults
     sizes    dims that no argument shows and that it is told: keyword -> dim
     needs    rules on dims that hold for every rung
+    wire     the format that a chain carries its output in: it is for producers of chains only
     """
 
     name: str
@@ -94,3 +95,4 @@ class ImplSpec:
     sizes: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[Need, ...] = ()
     imported: str | None = None
+    wire: str | None = None
