@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from torch import nn
 
 from frtspec.runtime import receipt as receipts
+from frtspec.runtime import store
+from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.coverage import Coverage
 from frtspec.runtime.options import Options
 from frtspec.runtime.records import STATES, CalibrationRecord, Noise, SeatRecord, UnitRecord
@@ -112,6 +114,22 @@ class Plan:
             )
             for seat, row in self.attachment.ledger().items()
         }
+
+    def save_binding(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the binding of a host that was scanned as a `.frt` file; returns the file.
+
+        Raises Refusal ``plan.binding`` where the binding is that of a generated package,
+        whose spec is a file already.
+        """
+        if self.binding.text is None:
+            raise Refusal(
+                "plan.binding",
+                f"binding {self.binding.name} is of a generated package: its spec is a file",
+                fix="edit that file and run `frtspec gen`; only a scanned binding is saved here",
+            )
+        with store.locked(Path(path)), store.replacing(Path(path)) as new:
+            new.write_text(self.binding.text)
+        return Path(path)
 
     def save_receipt(self, path: str | os.PathLike[str]) -> Path:
         """Writes the receipt atomically to a file, or into a folder; returns the file."""

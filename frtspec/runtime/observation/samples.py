@@ -53,7 +53,7 @@ def calibration(
     if observations is not None:
         _require_callable(forward, "observations= needs a forward that takes one observation")
         _require_takes(forward, 1, "observations= is given")
-        thunks = (partial(forward, item) for item in _items(observations, "observations"))
+        thunks = (partial(forward, item) for item in items(observations, "observations"))
         return Samples(islice(thunks, max_samples), what="observations=")
     if callable(forward):
         _require_takes(forward, 0, "observations= is not given")
@@ -75,7 +75,7 @@ def held_out(
     if callable(source):
         return [source]
     thunks: list[Thunk] = []
-    for item in islice(_items(source, "held_out"), max_samples):
+    for item in islice(items(source, "held_out"), max_samples):
         if callable(item) and not observed:
             thunks.append(item)
         else:
@@ -101,7 +101,8 @@ def _empty(what: str) -> Refusal:
     )
 
 
-def _items(source: Any, option: str) -> Iterable[Any]:
+def items(source: Any, option: str) -> Iterable[Any]:
+    """``source`` where it is a collection of observations; Refusal ``option.<option>`` else."""
     if isinstance(source, str | bytes | Mapping | torch.Tensor) or not isinstance(source, Iterable):
         raise Refusal(
             f"option.{option}",

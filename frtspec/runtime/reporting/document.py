@@ -62,6 +62,7 @@ def _plan(plan: Plan) -> Json:
             "package": binding.package,
             "versions": binding.versions,
             "installed": plan.environment["packages"].get(binding.package),
+            "text": binding.text,
         },
         "scheme": {"asked": plan.options.scheme, "used": plan.scheme.name},
         "options": plan.options.to_json(),
