@@ -115,9 +115,9 @@ class SeatRecord:
 
 @dataclass
 class UnitRecord:
-    """Seats that were judged together on the host: one structure, or a union of several.
+    """Seats that were judged together on the host: one unit, or a union of several.
 
-    verdict: accepted, kept, refused or failed.
+    verdict: accepted, kept, refused or failed. kind: structure, chain, route or union.
     """
 
     name: str
@@ -126,6 +126,7 @@ class UnitRecord:
     reason: str
     host: GateResult | None = None
     latency: Latency | None = None
+    kind: str = "structure"
 
 
 @dataclass(frozen=True)

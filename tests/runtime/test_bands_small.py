@@ -13,7 +13,7 @@ from torch import Tensor
 
 from frtspec import runtime as rt
 from frtspec.runtime import receipt
-from frtspec.runtime.gating import judge, latency
+from frtspec.runtime.gating import latency, trial
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.seats.ledger import IN_A_ROW
 from frtspec.runtime.spec import BandSpec, HostBinding
@@ -160,8 +160,8 @@ def test_speed_is_judged_on_a_sample_in_which_the_seats_run(
         timed.extend(seen[before:])
         return latency.Latency("win", "as if")
 
-    monkeypatch.setattr(judge, "_enforce_rules", lambda *_: None)
-    monkeypatch.setattr(judge, "_unjudgeable", lambda *_: None)
+    monkeypatch.setattr(trial, "enforce_rules", lambda *_: None)
+    monkeypatch.setattr(trial, "_unjudgeable", lambda *_: None)
     monkeypatch.setattr(latency, "measure", measure)
     plan = attached(model, run, held_out=[long, PROMPTS[0]])
     assert timed and set(timed) == {7}, plan.explain()

@@ -1,119 +1,89 @@
-"""Judging on the whole host: each structure alone, then those that hold together.
-
-Modules are swapped for the length of a trial and put back in every case, whatever
-is raised. A union that does not hold is searched by dropping its most sensitive
-unit until the rest holds.
-"""
+"""Judging on the whole host: each unit alone, then those that hold together."""
 
 from __future__ import annotations
 
 import logging
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torch import nn
-
-from frtspec.runtime.eligibility import qualification
-from frtspec.runtime.environment import device_is_lost
-from frtspec.runtime.errors import Failure, Refusal
-from frtspec.runtime.gating import gates, latency, metrics
-from frtspec.runtime.gating.gates import GateResult
-from frtspec.runtime.gating.latency import Arm, Latency
-from frtspec.runtime.observation import samples
-from frtspec.runtime.records import SeatRecord, UnitRecord, failure_of
-from frtspec.runtime.seats import swap
-from frtspec.runtime.seats.ledger import FallbackWarning
+from frtspec.runtime.errors import Refusal
+from frtspec.runtime.gating import trial
+from frtspec.runtime.gating.trial import Outcome
+from frtspec.runtime.gating.union import Found, search
+from frtspec.runtime.gating.units import Unit, units_of
+from frtspec.runtime.hosts.coverage import weight_paths
+from frtspec.runtime.records import SeatRecord
 
 if TYPE_CHECKING:
-    from frtspec.runtime.seats.ledger import Ledger
-    from frtspec.runtime.seats.swap import Attachment
     from frtspec.runtime.session import Session
 
 log = logging.getLogger("frtspec.runtime")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one trial says. ``verdict``: accepted, kept, refused or failed.
-
-    astray   seats that did not do their part (never ran, fell back); the trial then
-             says nothing about the others
-    """
-
-    verdict: str
-    reason: str
-    host: GateResult | None = None
-    latency: Latency | None = None
-    refusal: Refusal | None = None
-    failure: Failure | None = None
-    astray: Mapping[str, Refusal] = field(default_factory=dict)
-
-    def record(self, name: str, records: Sequence[SeatRecord]) -> UnitRecord:
-        seats = tuple(record.name for record in records)
-        return UnitRecord(name, seats, self.verdict, self.reason, self.host, self.latency)
-
-    def settle(self, records: Sequence[SeatRecord]) -> None:
-        """Settles seats by an outcome that is not ``accepted``."""
-        for record in records:
-            if self.failure is not None:
-                record.fail(self.failure)
-            elif self.refusal is not None:
-                record.refuse(self.refusal)
-            else:
-                record.keep("latency", self.reason)
-
-
 def judge(session: Session) -> list[SeatRecord]:
     """Judges every bound seat on the host; returns those to activate, in host order."""
-    winners: dict[str, list[SeatRecord]] = {}
-    sensitivity: dict[str, float] = {}
-    for name, records in _units(session).items():
-        _enforce_rules(session, records)
-        outcome, left = _until_clean(session, name, records)
+    winners: list[tuple[Unit, Outcome]] = []
+    for unit in units_of(session.open_records(), session.chains, _sizes(session)):
+        trial.enforce_rules(session, unit.records)
+        outcome, left = _until_clean(session, unit.name, unit.records)
         if outcome is None:
             continue
-        session.units.append(outcome.record(name, left))
-        log.info("unit %s: %s, %s", name, outcome.verdict, outcome.reason)
+        unit.records = left
+        session.units.append(outcome.record(unit.name, left, kind=unit.kind))
+        log.info("unit %s: %s, %s", unit.name, outcome.verdict, outcome.reason)
         if outcome.verdict == "accepted":
-            winners[name] = left
-            sensitivity[name] = _closeness(outcome)
+            winners.append((unit, outcome))
         else:
             outcome.settle(left)
-    chosen = _search_union(session, winners, sensitivity)
-    return [record for record in session.open_records() if record in chosen]
+    found = search(winners, lambda units: _together(session, units), session.options.max_trials)
+    _drop(session, [unit for unit, _ in winners], found)
+    chosen = {record.name for unit in found.chosen for record in unit.records if record.open}
+    return [record for record in session.open_records() if record.name in chosen]
 
 
-def _units(session: Session) -> dict[str, list[SeatRecord]]:
-    """Open seats by structure, in the order the host runs them."""
-    units: dict[str, list[SeatRecord]] = {}
-    for record in session.open_records():
-        units.setdefault(record.seat.structure.name, []).append(record)
-    return units
+def _sizes(session: Session) -> dict[str, float]:
+    """How much each open seat stands for: the parameters of its weights."""
+    return {
+        record.name: float(
+            sum(session.parameters[p][0] for p in weight_paths(record) if p in session.parameters)
+        )
+        for record in session.open_records()
+    }
 
 
-def _search_union(
-    session: Session, winners: dict[str, list[SeatRecord]], sensitivity: Mapping[str, float]
-) -> list[SeatRecord]:
-    """Greedy back-off: drops the unit that costs most until the rest holds together."""
-    chosen = dict(winners)
-    while len(chosen) > 1:
-        name = " + ".join(chosen)
-        outcome, left = _until_clean(session, name, _flat(chosen))
-        chosen = {unit: [r for r in members if r in left] for unit, members in chosen.items()}
-        chosen = {unit: members for unit, members in chosen.items() if members}
-        if outcome is None:
-            break
-        session.unions.append(outcome.record(name, left))
+def _together(session: Session, units: Sequence[Unit]) -> Outcome | None:
+    """One trial of several units. A seat that goes astray beside the others is refused only
+    while nothing was found to hold without it."""
+    name = " + ".join(unit.name for unit in units)
+    records = [record for unit in units for record in unit.records if record.open]
+    if any(union.verdict == "accepted" for union in session.unions):
+        outcome: Outcome | None = trial.attempt(session, name, records)
+    else:
+        outcome, records = _until_clean(session, name, records)
+    if outcome is not None:
+        session.unions.append(outcome.record(name, records, kind="union"))
         log.info("union %s: %s, %s", name, outcome.verdict, outcome.reason)
-        if outcome.verdict == "accepted":
-            break
-        victim = min(chosen, key=lambda unit: sensitivity[unit])
-        others = " + ".join(unit for unit in chosen if unit != victim)
-        _in_union(outcome, others).settle(chosen.pop(victim))
-    return _flat(chosen)
+    return outcome
+
+
+def _drop(session: Session, winners: Sequence[Unit], found: Found[Outcome]) -> None:
+    """Settles the units that held alone and are not among those that hold together."""
+    others = " + ".join(unit.name for unit in found.chosen)
+    for unit in winners:
+        if unit.name not in found.dropped:
+            continue
+        left = [record for record in unit.records if record.open]
+        outcome = found.dropped[unit.name]
+        if outcome is not None:
+            _in_union(outcome, others).settle(left)
+            continue
+        for record in left:
+            record.keep(
+                "max_trials",
+                f"held alone; no trial was left to tell whether it holds together with {others}:"
+                f" {found.trials} of max_trials={session.options.max_trials} were spent",
+            )
 
 
 def _in_union(outcome: Outcome, others: str) -> Outcome:
@@ -122,7 +92,7 @@ def _in_union(outcome: Outcome, others: str) -> Outcome:
     refusal = outcome.refusal
     if refusal is not None:
         refusal = Refusal("gate.union", reason, fix=refusal.fix, trail=refusal.trail)
-    return Outcome(outcome.verdict, reason, refusal=refusal, failure=outcome.failure)
+    return replace(outcome, reason=reason, refusal=refusal)
 
 
 def _until_clean(
@@ -131,7 +101,7 @@ def _until_clean(
     """Trials until every seat that is left does its part; None when no seat is left."""
     left = [record for record in records if record.open]
     while left:
-        outcome = _try(session, name, left)
+        outcome = trial.attempt(session, name, left)
         if not outcome.astray:
             return outcome, left
         for record in left:
@@ -139,187 +109,3 @@ def _until_clean(
                 record.refuse(outcome.astray[record.name])
         left = [record for record in left if record.open]
     return None, left
-
-
-def _try(session: Session, name: str, records: Sequence[SeatRecord]) -> Outcome:
-    """One trial; what it raises becomes its outcome, except what must pass through."""
-    try:
-        return _trial(session, records)
-    except Refusal as refusal:
-        astray = {record.name: refusal for record in records if record.name == refusal.seat}
-        return Outcome("refused", refusal.what, refusal=refusal, astray=astray)
-    except Exception as error:  # kept whole, as the outcome of these seats
-        if device_is_lost(error):
-            raise
-        what = f"running {name} on the host"
-        failure = failure_of(error, what, [record.name for record in records])
-        return Outcome("failed", f"{what}: {failure.exception}", failure=failure)
-
-
-def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
-    with _attached(session.model, records) as attachment:
-        before = attachment.ledger()
-        host, busy = _accuracy(session, attachment)
-        astray = _astray(before, attachment.ledger())
-        if astray:
-            reason = f"{len(astray)} seats did not do their part"
-            return Outcome("refused", reason, host=host, astray=astray)
-        if not host.holds:
-            refusal = gates.refusal(host)
-            return Outcome("refused", refusal.what, host=host, refusal=refusal)
-        speed = _speed(session, records, attachment, busy)
-        verdict, reason = _weigh(session, records, host, speed)
-        return Outcome(verdict, reason, host=host, latency=speed)
-
-
-@contextmanager
-def _attached(model: nn.Module, records: Sequence[SeatRecord]) -> Iterator[Attachment]:
-    with swap.undone_on_error(model):
-        attachment = swap.activate(model, [r.bound for r in records if r.bound is not None])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FallbackWarning)  # a fallback here is an outcome
-            yield attachment
-        attachment.detach()
-
-
-# ---------------------------------------------------------------- accuracy and duty
-
-
-def _accuracy(session: Session, attachment: Attachment) -> tuple[GateResult, int]:
-    """The host gate over every judged sample, one at a time; and the first sample in which
-    some seat ran (in all others every row count was the host's)."""
-    untouched, noise = session.untouched, session.noise
-    assert untouched.kind is not None and session.calibration is not None
-
-    def as_it_was(thunk: samples.Thunk) -> object:
-        with attachment.disabled():
-            return samples.run(thunk)
-
-    busy: list[int] = []
-
-    def treated(place: int) -> metrics.View:
-        before = _ran(attachment)
-        view = metrics.view(samples.run(untouched.thunks[place]))
-        busy.extend([place] if _ran(attachment) > before else [])
-        return view
-
-    places = range(len(untouched.thunks))
-    result = gates.host(
-        (untouched.view(place, as_it_was) for place in places),
-        (treated(place) for place in places),
-        untouched.kind,
-        floors=session.options.floors,
-        noise=noise.metrics if noise else None,
-        label=session.calibration.label,
-    )
-    return result, busy[0] if busy else 0
-
-
-def _ran(attachment: Attachment) -> int:
-    """Calls that were not left to the host by their row count."""
-    return sum(row.calls - row.otherwise_host for row in attachment.ledger().values())
-
-
-def _astray(before: Mapping[str, Ledger], after: Mapping[str, Ledger]) -> dict[str, Refusal]:
-    """Seats that the host never called, or that ran the host's module instead of ours."""
-    found = {}
-    for seat, row in after.items():
-        calls, fallbacks = row.calls - before[seat].calls, row.fallbacks - before[seat].fallbacks
-        host = row.otherwise_host - before[seat].otherwise_host
-        if calls == 0:
-            found[seat] = Refusal(
-                "seat.never_ran",
-                "attached, but executed 0 times while the judged samples ran",
-                fix="the host does not call this module here: bind a module it calls",
-                seat=seat,
-            )
-        elif calls == host:
-            found[seat] = Refusal(
-                "seat.never_ran",
-                f"all {calls} calls while the judged samples ran had row counts that are the "
-                "host's by design",
-                fix="judge on traffic with row counts that the impl is for",
-                seat=seat,
-            )
-        elif fallbacks:
-            found[seat] = Refusal(
-                "seat.fell_back",
-                f"ran the host's module in {fallbacks} of {calls} calls: {row.last_reason}",
-                fix="calibrate on traffic of the same form (dtype, device, width, rows)",
-                seat=seat,
-            )
-    return found
-
-
-# ---------------------------------------------------------------- speed
-
-
-def _unjudgeable(session: Session, records: Sequence[SeatRecord]) -> Latency | None:
-    bound = [record.bound for record in records if record.bound is not None]
-    rungs = [rung.kind for seat in bound for rung in seat.rungs]
-    return latency.unjudgeable(session.device, rungs, session.options.latency)
-
-
-def _enforce_rules(session: Session, records: Sequence[SeatRecord]) -> None:
-    """Profit rules bind where speed is judged; elsewhere they are only recorded."""
-    if _unjudgeable(session, records) is not None:
-        return
-    for record in records:
-        missed = qualification.missed(record.rules)
-        if missed:
-            record.keep("qualify", f"not expected to gain: {'; '.join(missed)}")
-
-
-def _speed(
-    session: Session, records: Sequence[SeatRecord], attachment: Attachment, busy: int
-) -> Latency:
-    """Speed on the judged sample ``busy``, one in which the seats run."""
-    verdict = _unjudgeable(session, records)
-    if verdict is not None:
-        return verdict
-    thunk = session.untouched.thunks[busy]
-    options = session.options
-    named = {b for record in records for b in record.seat.structure.latency_against}
-    result = latency.measure(
-        Arm("host", lambda: attachment.disable(), lambda: samples.run(thunk)),
-        Arm("attached", lambda: attachment.enable(), lambda: samples.run(thunk)),
-        rounds=options.rounds,
-        iters=options.iters,
-        min_speedup=options.min_speedup,
-        clock=latency.device_clock(session.device),
-        baselines=sorted(named),
-    )
-    attachment.enable()
-    return result
-
-
-def _weigh(
-    session: Session, records: Sequence[SeatRecord], host: GateResult, speed: Latency
-) -> tuple[str, str]:
-    """Accepted or kept, and why: accuracy holds already, so speed decides."""
-    if speed.verdict in ("win", "skipped"):
-        return "accepted", f"{host.reason}; {speed.reason}"
-    if speed.verdict == "not_applicable":
-        asked = session.options.rungs or ()
-        bound = [record.bound for record in records if record.bound is not None]
-        if all(rung.kind in asked for seat in bound for rung in seat.rungs):
-            return "accepted", f"{host.reason}; speed is not judged: {speed.reason}"
-        return "kept", (
-            f"speed can't be judged here ({speed.reason}), and the rung was not asked for: "
-            "name it in rungs=, or pass latency='skip'"
-        )
-    return "kept", speed.reason
-
-
-def _closeness(outcome: Outcome) -> float:
-    """How close a unit alone leaves the host to itself; the lowest is dropped first."""
-    if outcome.host is None:
-        return float("-inf")
-    for band in metrics.BANDS.values():
-        if band.metric in outcome.host.metrics:
-            return outcome.host.metrics[band.metric]
-    return float("-inf")
-
-
-def _flat(units: Mapping[str, list[SeatRecord]]) -> list[SeatRecord]:
-    return [record for members in units.values() for record in members]

@@ -91,7 +91,7 @@ def _chains(plan: Plan) -> Iterable[str]:
 
 
 def _unit(unit: UnitRecord) -> str:
-    alone = "together" if " + " in unit.name else "alone"
+    alone = "together" if unit.kind == "union" else "alone"
     host = "not judged" if unit.host is None else _host(unit.host)
     seats = "1 seat" if len(unit.seats) == 1 else f"{len(unit.seats)} seats"
     text = f"{unit.name} {alone} ({seats}): {unit.verdict}; host gate {host}"

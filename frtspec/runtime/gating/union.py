@@ -1,0 +1,127 @@
+"""Which of the units that hold alone hold together: a bounded search.
+
+All of them first. Where that does not hold, the unit that costs most is dropped until the
+rest holds; then each dropped unit is tried again on top of what holds, for the one dropped
+first need not be the one at fault. Every trial is kept with its figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from frtspec.runtime.gating.units import Unit
+
+
+class Verdict(Protocol):
+    """What a trial says, as far as the search asks."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def closeness(self) -> float: ...
+
+    @property
+    def speedup(self) -> float | None: ...
+
+
+V = TypeVar("V", bound=Verdict)
+
+SPENT = "max_trials"
+
+
+@dataclass
+class Found(Generic[V]):
+    """What the search ends with.
+
+    chosen   units that hold together (the trial of just this set was accepted, or it is one
+             unit, accepted alone)
+    dropped  unit -> the trial that speaks against it; None where no trial was left to tell
+    trials   host trials that were spent
+    """
+
+    chosen: list[Unit]
+    dropped: dict[str, V | None] = field(default_factory=dict)
+    trials: int = 0
+
+
+def search(
+    alone: Sequence[tuple[Unit, V]],
+    trial: Callable[[Sequence[Unit]], V | None],
+    budget: int,
+) -> Found[V]:
+    """The largest set that the trials allowed.
+
+    alone   units that were accepted by themselves, with that trial's outcome
+    trial   runs a set of units on the host; None where no seat of the set was left
+    budget  at most this many trials
+
+    What cost accuracy drops the unit that alone was least close to the host; what cost
+    speed drops the one that alone gained least.
+    """
+    by_name = {unit.name: outcome for unit, outcome in alone}
+    found: Found[V] = Found([unit for unit, _ in alone])
+    if len(found.chosen) < 2:
+        return found
+    dropped: list[Unit] = []
+    accepted = False
+    while len(found.chosen) > 1 and not accepted:
+        if found.trials >= budget:
+            break
+        found.trials += 1
+        outcome = trial(found.chosen)
+        found.chosen = [unit for unit in found.chosen if unit.open]
+        if outcome is None:
+            break
+        accepted = outcome.verdict == "accepted"
+        if not accepted and len(found.chosen) > 1:
+            victim = min(found.chosen, key=lambda u: _worth(by_name[u.name], outcome))
+            found.chosen.remove(victim)
+            found.dropped[victim.name] = outcome
+            dropped.append(victim)
+    if not accepted and len(found.chosen) > 1:
+        _best_alone(found, by_name)
+        return found
+    _grow(found, dropped, trial, budget)
+    return found
+
+
+def _worth(alone: Verdict, outcome: Verdict) -> tuple[float, float]:
+    """The lowest goes first."""
+    speedup = 1.0 if alone.speedup is None else alone.speedup
+    if outcome.verdict == "kept":
+        return speedup, alone.closeness
+    return alone.closeness, speedup
+
+
+def _best_alone(found: Found[V], by_name: dict[str, V]) -> None:
+    """No trial is left: the unit that gains most by itself, for that much is known."""
+    best = max(found.chosen, key=lambda u: by_name[u.name].speedup or 1.0)
+    for unit in found.chosen:
+        if unit is not best:
+            found.dropped[unit.name] = None
+    found.chosen = [best]
+
+
+def _grow(
+    found: Found[V],
+    dropped: Sequence[Unit],
+    trial: Callable[[Sequence[Unit]], V | None],
+    budget: int,
+) -> None:
+    """Dropped units once more, on top of what holds. The last one dropped is not tried again
+    where nothing changed since: just that set was refused."""
+    tried = {frozenset(u.name for u in [*found.chosen, dropped[-1]])} if dropped else set()
+    for unit in dropped:
+        wider = [*found.chosen, unit]
+        if found.trials >= budget or frozenset(u.name for u in wider) in tried:
+            continue
+        found.trials += 1
+        outcome = trial(wider)
+        if outcome is None or outcome.verdict != "accepted":
+            found.dropped[unit.name] = outcome or found.dropped[unit.name]
+            continue
+        found.chosen = wider
+        del found.dropped[unit.name]
