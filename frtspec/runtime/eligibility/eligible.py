@@ -12,9 +12,10 @@ from frtspec.dims import DimError
 from frtspec.runtime.dtypes import DTYPES
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts import routes
-from frtspec.runtime.hosts.census import Census
 from frtspec.runtime.hosts.host import SlotValue
+from frtspec.runtime.hosts.standing import check_standing
 from frtspec.runtime.observation.recorders import CallForm
+from frtspec.runtime.routed.bind import check_route
 from frtspec.runtime.rungs.impl import BoundImpl
 from frtspec.runtime.seats.guard import Band
 from frtspec.runtime.seats.seatmodule import SeatModule
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
 
 
 def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
-    """Raises Refusal ``host.attached``, ``host.route``, ``host.training``, ``host.hooks`` or
-    ``host.shared_module``."""
+    """Raises Refusal ``host.attached``, ``host.route``, ``route.form``, ``host.training``,
+    ``host.hooks``, and what ``check_standing`` raises."""
     check_free(seat, hosts)
     if seat.routed is not None:
         for host in hosts.values():
             routes.check(host, seat.routed)
+        check_route(model, seat, hosts)
         return
-    parents = Census.of(model).modules
+    check_standing(model, seat.name, hosts)
     for path, host in hosts.items():
         training = [name or path for name, part in host.named_modules() if part.training]
         if training:
@@ -53,13 +55,6 @@ def check_modules(model: nn.Module, seat: Seat, hosts: Mapping[str, nn.Module]) 
                 f"{', '.join(hooked)} has hooks, and the bound form would not call it",
                 fix="remove the hooks (those on the seat's own module may stay), or leave this "
                 "seat out",
-                seat=seat.name,
-            )
-        if len(parents.get(id(host), ())) > 1:
-            raise Refusal(
-                "host.shared_module",
-                f"one module serves at {' and '.join(parents[id(host)])}",
-                fix="a seat would change both places: leave this seat out",
                 seat=seat.name,
             )
 
@@ -102,8 +97,9 @@ def check_form(seat: Seat) -> None:
         )
 
 
-EXECUTED = ("swap", "siblings", "block")
-"""Forms of a seat that can be bound. A block is a module that is replaced whole."""
+EXECUTED = ("swap", "siblings", "block", "route")
+"""Forms of a seat that can be bound. A block is a module that is replaced whole; on a route the
+module stays, and a function that it looks up is served."""
 
 
 def check_free(seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
@@ -155,7 +151,10 @@ def check_calls(seat: Seat, form: CallForm) -> None:
 
 def check_executed(seat: Seat, form: CallForm) -> None:
     """Raises Refusal ``seat.returns`` or ``seat.optional`` for calls that the binding
-    describes and no bound form takes yet."""
+    describes and no bound form takes yet. What a routed function is handed and returns is
+    looked at where it is bound."""
+    if seat.routed is not None:
+        return
     if form.returns != {"tensor"}:
         raise Refusal(
             "seat.returns",

@@ -47,6 +47,23 @@ class Census:
             {key: tuple(places) for key, places in parameters.items()},
         )
 
+    def shared(self, path: str) -> tuple[str, tuple[str, ...]] | None:
+        """The outermost module on the way to ``path`` that several places hold, by the path
+        asked for, and those places; None where one path alone leads there.
+
+        Of a module inside a shared one only the first path is known, hence the way down.
+        """
+        module, walked = self.model, ""
+        for name in path.split("."):
+            child = module._modules.get(name)
+            if child is None:
+                return None
+            module, walked = child, f"{walked}.{name}".lstrip(".")
+            places = self.modules.get(id(module), ())
+            if len(places) > 1:
+                return walked, places
+        return None
+
 
 _KNOWN: ContextVar[Census | None] = ContextVar("census", default=None)
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from frtspec.dims import DimError, Shape, solve
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts.standing import wrapped
 from frtspec.runtime.hosts.weights import check_readable, describe_owner
 from frtspec.runtime.spec import RUNTIME_ABI, HostBinding, Seat, Weight
 
@@ -158,6 +159,13 @@ def submodule(model: nn.Module, path: str) -> nn.Module:
 
 
 def _no_module(model: nn.Module, path: str, at: str, parent: nn.Module, name: str) -> Refusal:
+    around = wrapped(at, parent)
+    if around is not None:
+        return Refusal(
+            "host.wrapped",
+            f"no module {path}: {around}",
+            fix="attach to the model before it is wrapped or compiled",
+        )
     children = list(parent._modules)
     holds = f"it holds {', '.join(children)}" if children else "it holds no modules"
     near = nearest(path, (found for found, _ in model.named_modules() if found))

@@ -1,7 +1,7 @@
 """Siblings: modules of one input that are computed as one and replaced one by one.
 
-The first member called computes every member's output; the others take theirs, but
-only for the identical input tensor in the same version, and on the same thread. A
+The first member called computes every member's output; the others take theirs, but only for
+the identical input tensor in the same version, on the same thread and the same stream. A
 trace can't hold such an identity, so a traced member computes for itself, with its own
 rows of the pack.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from frtspec.runtime.seats.calls import version_of
+from frtspec.runtime.seats.calls import stream_of, version_of
 from frtspec.runtime.seats.forms import Forms
 from frtspec.runtime.seats.guard import Guard
 from frtspec.runtime.seats.ledger import Counter
@@ -28,10 +28,12 @@ class Stash(threading.local):
     def __init__(self) -> None:
         self.x: Tensor | None = None
         self.version: int | None = None
+        self.stream: int | None = None
         self.outputs: list[Tensor | None] = []
 
     def put(self, x: Tensor, outputs: tuple[Tensor, ...]) -> None:
-        self.x, self.version, self.outputs = x, version_of(x), list(outputs)
+        self.x, self.version, self.stream = x, version_of(x), stream_of(x)
+        self.outputs = list(outputs)
 
     def take(self, x: Tensor, member: int) -> Tensor | None:
         """This member's output if it was computed for this very input; at most once."""
@@ -53,7 +55,16 @@ def _same_version(stash: Stash, x: Tensor) -> bool:
     return version_of(x) == stash.version
 
 
-SAME_INPUT: tuple[Callable[[Stash, Tensor], bool], ...] = (_same_tensor, _same_version)
+def _same_stream(stash: Stash, x: Tensor) -> bool:
+    """What another stream computes is not ordered before this one's reads."""
+    return stream_of(x) == stash.stream
+
+
+SAME_INPUT: tuple[Callable[[Stash, Tensor], bool], ...] = (
+    _same_tensor,
+    _same_version,
+    _same_stream,
+)
 """What makes an input the one that the stash was computed for; each is needed."""
 
 

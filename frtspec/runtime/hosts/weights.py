@@ -16,6 +16,9 @@ from frtspec.runtime.hosts.census import Census
 READABLE = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 """Dtypes whose values are the weight itself."""
 
+PLAIN_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+"""Layers of torch whose weight means what their own forward makes of it."""
+
 _QUANTISED_MARKS = ("qweight", "weight_packed", "weight_scale", "weight_scale_inv", "quant_state")
 
 
@@ -31,7 +34,7 @@ def check_readable(
     """Whether the tensor at ``path`` (``owner.name``) can be read for packing.
 
     Raises Refusal: ``host.adapter``, ``host.offloaded``, ``host.meta``,
-    ``host.quantised``, ``host.sharded``, ``host.parametrized``, ``host.tied``.
+    ``host.quantised``, ``host.sharded``, ``host.parametrized``, ``host.subclass``, ``host.tied``.
     """
     problem = (
         _adapter(owner, path)
@@ -39,6 +42,7 @@ def check_readable(
         or _sharded(path, value)
         or _quantised(owner, path, value)
         or _computed(owner, path, name)
+        or _overridden(owner, path)
         or _tied(model, path, owner, name, value)
     )
     if problem is not None:
@@ -115,6 +119,18 @@ def _computed(owner: nn.Module, path: str, name: str) -> Problem:
         f"{path} is computed at every call ({describe_owner(owner)}), not a parameter",
         "bake it in first (torch.nn.utils.parametrize.remove_parametrizations)",
     )
+
+
+def _overridden(owner: nn.Module, path: str) -> Problem:
+    """A subclass of a torch layer may do more than multiply (scale, mask, quantise)."""
+    for base in PLAIN_LAYERS:
+        if isinstance(owner, base) and type(owner).forward is not base.forward:
+            return (
+                "host.subclass",
+                f"{path} is in a {describe_owner(owner)}, a {base.__name__} with a forward of its own",
+                f"use a plain torch.nn.{base.__name__} there, or leave this seat out",
+            )
+    return None
 
 
 def _tied(model: nn.Module, path: str, owner: nn.Module, name: str, value: object) -> Problem:

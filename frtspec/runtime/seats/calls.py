@@ -121,3 +121,8 @@ def row_count(x: Tensor) -> int:
 def version_of(x: Tensor) -> int | None:
     """The version counter; None for inference tensors, which have none."""
     return None if x.is_inference() else x._version
+
+
+def stream_of(x: Tensor) -> int | None:
+    """The stream that work on this tensor is queued on now; None where there are none."""
+    return torch.cuda.current_stream(x.device).cuda_stream if x.is_cuda else None

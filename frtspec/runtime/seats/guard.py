@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
 
+from frtspec.runtime.chains.wire import Wire
 from frtspec.runtime.seats.calls import Context, autocast_dtype, row_count, version_of
 
 if TYPE_CHECKING:
@@ -90,6 +92,14 @@ class Stamp(NamedTuple):
     path: str
 
 
+PLAIN = frozenset({Tensor, nn.Parameter, nn.Buffer, Wire})
+"""Types of input that a form reads. Another subclass (a shard, a fake, codes of some library)
+computes by rules of its own; what a chain sends is ours."""
+
+EVERYWHERE = (torch_module._global_forward_hooks, torch_module._global_forward_pre_hooks)
+"""torch's hooks on every module of the process: read here, never written."""
+
+
 class Guard:
     """The contract of one seat and the host modules it stands for, by path."""
 
@@ -101,6 +111,7 @@ class Guard:
         self.parameters = tuple(p for host in hosts.values() for p in host.parameters())
         self.links = tuple(link for path, host in hosts.items() for link in _links(path, host))
         self.stamps = tuple(stamp for path, host in hosts.items() for stamp in _stamps(path, host))
+        self.passes = Quick(self).passes
 
     def failed(self, inputs: tuple[Any, ...], extra: Sequence[str]) -> Failed | None:
         """The first check that this call fails."""
@@ -139,6 +150,67 @@ def _stamps(path: str, host: nn.Module) -> list[Stamp]:
     ]
 
 
+class Quick:
+    """All checks of a guard at once, for the common call: positional, autocast off.
+
+    ``passes(args)``: whether a call with just these arguments surely passes every check.
+    False says nothing: then ``Guard.failed`` decides. In a decode step the seats' own time is
+    the host's time, so it holds the very dicts that it reads and calls little.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        contract = guard.contract
+        self.guard = guard
+        self.widths, self.count = contract.widths, len(contract.widths)
+        self.device, self.kind = contract.device, contract.device.type
+        self.dtypes = frozenset(c.dtype for c in contract.out_dtypes if c.autocast is None)
+        self.bands = () if Band() in contract.bands else contract.bands
+        hooks = [d for m in guard.inner for d in (m._forward_hooks, m._forward_pre_hooks)]
+        self.hooks = (*hooks, *(EVERYWHERE if guard.inner else ()))
+        self.own = tuple(module.__dict__ for module in guard.modules)
+        self.links = tuple((link.entries, link.name, link.held) for link in guard.links)
+        self.stamps = tuple((stamp.tensor, stamp.version, stamp.address) for stamp in guard.stamps)
+        self.versioned = all(stamp.version is not None for stamp in guard.stamps)
+
+    def passes(self, args: tuple[Any, ...]) -> bool:
+        if len(args) != self.count or not self.versioned:
+            return False
+        x, width = args[0], self.widths[0]
+        if type(x) not in PLAIN or x.device != self.device or x.dtype not in self.dtypes:
+            return False
+        shape = x.shape
+        if not shape or shape[-1] != width or torch.is_autocast_enabled(self.kind):
+            return False
+        size = x.numel()
+        if size == 0 or (self.bands and not self._in_band(size // width)):
+            return False
+        if self.count > 1 and not self._others(args):
+            return False
+        if torch.is_grad_enabled() and _grad(self.guard, args, ()) is not None:
+            return False
+        if any(self.hooks):
+            return False
+        for own in self.own:
+            if own["training"]:
+                return False
+        for entries, name, held in self.links:
+            if entries.get(name) is not held:
+                return False
+        for tensor, version, address in self.stamps:  # noqa: SIM110 - a generator costs a call
+            if tensor._version != version or tensor.data_ptr() != address:
+                return False
+        return True
+
+    def _others(self, args: tuple[Any, ...]) -> bool:
+        return all(
+            type(x) in PLAIN and x.device == self.device and x.dim() and x.shape[-1] == width
+            for x, width in zip(args, self.widths, strict=True)
+        )
+
+    def _in_band(self, rows: int) -> bool:
+        return any([band.holds(rows) for band in self.bands])
+
+
 # ---------------------------------------------------------------- checks
 
 Test = Callable[[Guard, tuple[Any, ...], Sequence[str]], str | None]
@@ -165,6 +237,8 @@ def _arguments(guard: Guard, inputs: tuple[Any, ...], extra: Sequence[str]) -> s
     for x in inputs:
         if not isinstance(x, Tensor):
             return f"called with a {type(x).__name__} where a tensor was expected"
+        if type(x) not in PLAIN:
+            return f"called with a {type(x).__name__}, a tensor of another kind than it was bound on"
     return None
 
 
@@ -221,6 +295,8 @@ def _hooks(guard: Guard, inputs: tuple[Any, ...], extra: Sequence[str]) -> str |
             return (
                 f"a {type(module).__name__} inside has hooks, and the bound form does not call it"
             )
+    if guard.inner and any(EVERYWHERE):
+        return "hooks on every module are set, and the bound form calls none of those inside"
     return None
 
 

@@ -6,12 +6,14 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import get_ident
 
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.seats.guard import Failed
 
 IN_A_ROW = 32
-"""So many fallbacks in a row give the seat back to the host for good."""
+"""So many fallbacks in a row on one thread give the seat back to the host for good, unless the
+form runs on another."""
 
 
 class FallbackWarning(RuntimeWarning):
@@ -49,7 +51,8 @@ class Ledger:
 class Counter:
     """The running counts behind a ``Ledger``; shared by the modules of one seat.
 
-    ``give_back`` puts the host's modules back; set by the attachment.
+    ``give_back`` puts the host's modules back; set by the attachment. ``calls`` are those that
+    went to the host; ``_ran`` has those that ran the form, by thread.
     """
 
     seat: str
@@ -59,17 +62,19 @@ class Counter:
     calls: int = 0
     fallbacks: int = 0
     otherwise_host: int = 0
-    in_a_row: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     last_reason: str | None = None
     detached: bool = False
+    _ran: dict[int, int] = field(default_factory=dict)
+    _astray: dict[int, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ran(self) -> None:
         """A call ran the bound form."""
-        with self._lock:
-            self.calls += 1
-            self.in_a_row = 0
+        thread = get_ident()
+        self._ran[thread] = self._ran.get(thread, 0) + 1  # one writer to each entry: no lock
+        if self._astray:
+            self._astray.pop(thread, None)
 
     def fell_back(self, failed: Failed) -> None:
         """A call goes to the host. Raises Refusal ``guard.*`` where that is not allowed."""
@@ -82,12 +87,12 @@ class Counter:
         with self._lock:
             self.calls += 1
             self.fallbacks += 1
-            self.in_a_row += 1
+            in_a_row = self._fell_in_a_row()
             seen = self.reasons.get(name, 0)
             self.reasons[name] = seen + 1
             self.last_reason = failed.reason
             may = self.on_guard_fail == "fallback" and not self.detached
-            give_back = may and self.in_a_row >= IN_A_ROW
+            give_back = may and in_a_row >= IN_A_ROW and not self._serves_another()
             self.detached = self.detached or give_back
         if self.on_guard_fail == "raise":
             raise self._refusal(failed)
@@ -97,6 +102,18 @@ class Counter:
             self._warn(f"{IN_A_ROW} fallbacks in a row: given back to the host for good")
             if self.give_back is not None:
                 self.give_back()
+
+    def _fell_in_a_row(self) -> int:
+        """Fallbacks of this thread since the form last ran here, this one counted."""
+        thread = get_ident()
+        self._astray[thread] = self._astray.get(thread, 0) + 1
+        return self._astray[thread]
+
+    def _serves_another(self) -> bool:
+        """Whether another thread's calls run the form: one that calls the seat in a way of its
+        own (without ``no_grad``, say) does not take it from the rest."""
+        alive = {thread.ident for thread in threading.enumerate()}
+        return any(thread in alive and thread not in self._astray for thread in list(self._ran))
 
     def give_up(self, check: str, reason: str) -> None:
         """Gives the seat back to the host for good, for a reason that lies outside of it."""
@@ -124,7 +141,7 @@ class Counter:
         """The counts as they are now."""
         with self._lock:
             return Ledger(
-                self.calls,
+                self.calls + sum(list(self._ran.values())),
                 self.fallbacks,
                 self.otherwise_host,
                 dict(self.reasons),

@@ -24,6 +24,9 @@ DTYPE_METHODS = {
     "float": torch.float32,
     "double": torch.float64,
 }
+ADAPTER_METHODS = ("add_adapter", "load_adapter", "load_lora_adapter", "fuse_lora", "unfuse_lora")
+"""Of transformers' and diffusers' models: they wrap linears, or write into their weights."""
+
 DEVICE_METHODS = ("cuda", "cpu", "xpu", "mtia", "ipu")
 
 
@@ -63,6 +66,9 @@ class Root:
             "__deepcopy__": lambda memo: self._refuse("copied", "copy it"),
             "__reduce_ex__": lambda protocol: self._refuse("pickled", "copy or pickle it"),
         }
+        for name in ADAPTER_METHODS:
+            if hasattr(type(self.model), name):
+                methods[name] = self._adapted(name)
         for name, dtype in DTYPE_METHODS.items():
             methods[name] = self._retype(name, dtype)
         for name in DEVICE_METHODS:
@@ -99,6 +105,12 @@ class Root:
             if not self._is_at(place):
                 self._refuse(name, f"move it to {place}")
             return self._original(name)(device) if device is not None else self._original(name)()
+
+        return method
+
+    def _adapted(self, name: str) -> Callable[..., Any]:
+        def method(*args: Any, **kwargs: Any) -> NoReturn:
+            self._refuse(name, "put an adapter into it: packs hold the weights without one")
 
         return method
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any, NoReturn
 
 import torch
@@ -31,6 +32,22 @@ class Parts:
     guard: Guard
     counter: Counter
 
+    def __post_init__(self) -> None:
+        self.count = len(self.guard.contract.widths)
+        self.in_order = not self.signature.wanted
+        self.passes = self.guard.passes
+
+    def read(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], list[str]]:
+        """The form's inputs among a call's arguments, and the names of those it does not take."""
+        signature = self.signature
+        return signature.inputs(self.count, args, kwargs), signature.extra(self.count, args, kwargs)
+
+
+OVER_THE_SEAT = ("forward", "_compiled_call_impl")
+"""What wraps a module's call when it is set: it wraps the seat, and goes with it."""
+
 
 class SeatModule(nn.Module):
     """One replaced module of one seat."""
@@ -48,24 +65,24 @@ class SeatModule(nn.Module):
         own = self.__dict__
         for name in list(own):
             own[name] = host.__dict__[name]
+        del own["_is_full_backward_hook"]  # read from the host, where either may set it
         own["_frt"] = Parts(host, Signature.of(host, named), forms, guard, counter)
 
     # ------------------------------------------------------------ the call
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The bound form where the call is one it was bound for, else the host's forward."""
-        parts = self._frt
-        count = len(parts.guard.contract.widths)
-        inputs = parts.signature.inputs(count, args, kwargs)
-        extra = parts.signature.extra(count, args, kwargs)
+        parts = self.__dict__["_frt"]
         if torch.compiler.is_compiling():
-            if parts.guard.failed_traced(inputs, extra):
+            return self._traced(parts, args, kwargs)
+        if parts.in_order and not kwargs and parts.passes(args):
+            inputs = args
+        else:
+            inputs, extra = parts.read(args, kwargs)
+            failed = parts.guard.failed(inputs, extra)
+            if failed is not None:
+                parts.counter.fell_back(failed)
                 return parts.host.forward(*args, **kwargs)
-            return self._run_traced(inputs)
-        failed = parts.guard.failed(inputs, extra)
-        if failed is not None:
-            parts.counter.fell_back(failed)
-            return parts.host.forward(*args, **kwargs)
         try:
             result = self._run(inputs)
         except Exception as error:
@@ -73,6 +90,12 @@ class SeatModule(nn.Module):
             raise
         parts.counter.ran()
         return result
+
+    def _traced(self, parts: Parts, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs, extra = parts.read(args, kwargs)
+        if parts.guard.failed_traced(inputs, extra):
+            return parts.host.forward(*args, **kwargs)
+        return self._run_traced(inputs)
 
     def _run(self, inputs: tuple[Any, ...]) -> Any:
         return self._frt.forms(*inputs)
@@ -87,12 +110,30 @@ class SeatModule(nn.Module):
         return getattr(self.__dict__["_frt"].host, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in OVER_THE_SEAT:
+            self._put_over(name, value)
+            return
         setattr(self.__dict__["_frt"].host, name, value)
         if name in self.__dict__:
             self.__dict__[name] = value
 
     def __delattr__(self, name: str) -> None:
+        if name in OVER_THE_SEAT:
+            self.__dict__.pop(name, None)
+            return
         delattr(self.__dict__["_frt"].host, name)
+
+    def _put_over(self, name: str, value: Any) -> None:
+        """What had wrapped ``forward`` gives it back by setting what it found."""
+        if value is None or value == MethodType(type(self).forward, self):
+            self.__dict__.pop(name, None)
+        else:
+            self.__dict__[name] = value
+
+    @property
+    def _frt_covered(self) -> bool:
+        """Whether something wraps this seat's ``forward`` and counts on the seat below."""
+        return "forward" in self.__dict__
 
     def train(self, mode: bool = True) -> SeatModule:
         self._frt.host.train(mode)

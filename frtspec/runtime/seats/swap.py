@@ -18,6 +18,9 @@ from torch import nn
 
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.host import submodule
+from frtspec.runtime.routed.entry import RouteEntry
+from frtspec.runtime.routed.entry import entry as routed_entry
+from frtspec.runtime.routed.stands import FunctionStand, SpanStand
 from frtspec.runtime.seats import root
 from frtspec.runtime.seats.ledger import Counter, Ledger
 from frtspec.runtime.seats.seatmodule import SeatModule
@@ -44,6 +47,11 @@ class Entry:
     def active(self) -> bool:
         return self.present is self.seat
 
+    @property
+    def covered(self) -> bool:
+        """Whether something wraps the seat's ``forward``."""
+        return isinstance(self.seat, SeatModule) and self.seat._frt_covered
+
     def put(self) -> None:
         self.children[self.name] = self.seat
 
@@ -58,7 +66,7 @@ class Attachment:
     def __init__(
         self,
         model: nn.Module,
-        entries: Mapping[str, Sequence[Entry]],
+        entries: Mapping[str, Sequence[Entry | RouteEntry]],
         counters: Mapping[str, Counter],
     ) -> None:
         self.model = model
@@ -83,8 +91,7 @@ class Attachment:
         """
         found = {}
         for seat, entries in self._entries.items():
-            module = entries[0].seat
-            reason = module._frt.guard.stale() if isinstance(module, SeatModule) else None
+            reason = _stale(entries[0].seat)
             if reason is not None:
                 found[seat] = reason
         return found
@@ -101,8 +108,11 @@ class Attachment:
 
     def disable(self, names: Iterable[str] | None = None) -> None:
         """Run the host's modules instead of these seats (all by default); they stay bound."""
-        for seat in self._named(names):
-            _restore_all(self._entries[seat])
+        chosen = [self._entries[seat] for seat in self._named(names)]
+        for entries in chosen:
+            _check_uncovered(entries)
+        for entries in chosen:
+            _restore_all(entries)
 
     @contextmanager
     def disabled(self, names: Iterable[str] | None = None) -> Iterator[None]:
@@ -145,10 +155,11 @@ class Attachment:
         """Put every module of the host back where it was. Doing it again does nothing.
 
         Raises Refusal ``swap.replaced``, with nothing touched, where something else took
-        a seat's place in the meantime.
+        a seat's place in the meantime, or wraps its ``forward``.
         """
         if not self._held:
             return
+        _check_uncovered(self._all())
         for entry in self._all():
             if entry.present is not entry.seat and entry.present is not entry.host:
                 raise Refusal(
@@ -168,7 +179,7 @@ class Attachment:
         self._held = False
         self._entries = {}
 
-    def _all(self) -> list[Entry]:
+    def _all(self) -> list[Entry | RouteEntry]:
         return [entry for entries in self._entries.values() for entry in entries]
 
 
@@ -182,14 +193,17 @@ def activate(model: nn.Module, bound: Sequence[BoundSeat]) -> Attachment:
     that was bound) or ``swap.overlap`` (two seats at one place, or one inside another).
     """
     _check_overlap([(item.seat.name, path) for item in bound for path in item.modules])
-    entries = {
+    entries: dict[str, list[Entry | RouteEntry]] = {
         item.seat.name: [_entry(model, path, module) for path, module in item.modules.items()]
         for item in bound
     }
+    for item in bound:
+        if item.stand is not None:
+            entries[item.seat.name] = [routed_entry(model, item.seat.path, item.stand)]
     counters = {item.seat.name: item.counter for item in bound}
     attachment = Attachment(model, entries, counters)
     for name, counter in counters.items():
-        counter.give_back = partial(_restore_all, entries[name])
+        counter.give_back = partial(_give_back, entries[name])
     attachment._activate()
     return attachment
 
@@ -220,9 +234,40 @@ def detach(model: nn.Module) -> None:
         attachment.detach()
 
 
-def _restore_all(entries: Iterable[Entry]) -> None:
+def _stale(seat: object) -> str | None:
+    """Why a seat's packs are no longer the host's weights; None when they are."""
+    if isinstance(seat, SeatModule):
+        return seat._frt.guard.stale()
+    if isinstance(seat, FunctionStand | SpanStand):
+        return seat.guard.stale()
+    return None
+
+
+def _restore_all(entries: Iterable[Entry | RouteEntry]) -> None:
     for entry in entries:
         entry.restore()
+
+
+def _give_back(entries: Sequence[Entry | RouteEntry]) -> None:
+    """A seat back to the host for good. What wraps it would be lost, so then it stays: every
+    call runs the host's module all the same."""
+    if not any(entry.covered for entry in entries):
+        _restore_all(entries)
+
+
+def _check_uncovered(entries: Iterable[Entry | RouteEntry]) -> None:
+    for entry in entries:
+        if entry.covered:
+            over = entry.present
+            if isinstance(entry, Entry):
+                over = entry.seat.__dict__["forward"]
+            inner = getattr(over, "func", over)  # of a partial
+            what = getattr(inner, "__qualname__", type(inner).__name__)
+            raise Refusal(
+                "swap.replaced",
+                f"the forward of {entry.path} was replaced by {what}, put over the attached seat",
+                fix="undo that first (accelerate: remove_hook_from_submodules), then detach",
+            )
 
 
 def _entry(model: nn.Module, path: str, seat: SeatModule) -> Entry:

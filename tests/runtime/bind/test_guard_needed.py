@@ -232,7 +232,23 @@ def edited_tensor(q: nn.Module, k: nn.Module) -> Tensor:
     return k(x)
 
 
-SHARED = {"_same_tensor": another_tensor, "_same_version": edited_tensor}
+def another_stream(q: nn.Module, k: nn.Module) -> Tensor:
+    """What the first stream queues has not run yet when the second one reads."""
+    x = ROWS.clone()
+    q(x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(siblings, "stream_of", lambda x: 7)
+        stash = getattr(k, "_frt_stash", None)
+        if stash is not None:
+            stash.outputs[1].zero_()
+        return k(x)
+
+
+SHARED = {
+    "_same_tensor": another_tensor,
+    "_same_version": edited_tensor,
+    "_same_stream": another_stream,
+}
 
 
 def siblings_right(call: Callable[[nn.Module, nn.Module], Tensor]) -> bool:
@@ -284,7 +300,7 @@ def edit(model: nn.Module) -> None:
 
 
 def patch_forward(model: nn.Module) -> None:
-    mlp(model).forward = lambda x: x
+    mlp(model)._frt.host.forward = lambda x: x
 
 
 def patch_inner_forward(model: nn.Module) -> None:
