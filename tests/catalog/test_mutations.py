@@ -7,10 +7,15 @@ and it is one of the few ways, listed and proven here, to leave out what is the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
-from mutants import Mutant, mutants
+from everyone import DEFAULTS, everyone, verdicts
+from mutants import mutants
 from verdicts import World
 
 from frtspec.diag.source import SourceFile
@@ -25,56 +30,28 @@ STEP = 200
 MOST = 0.02
 """The share of mutants that may go unnoticed."""
 
-DEFAULTS = {
-    "StructRef.version": "the version may be left out where a structure has one",
-    "StatRequest.granularity": "a statistic is per tensor unless it says otherwise",
-    "NumericsDecl.items": "a product adds up in f32 unless it says otherwise",
-    "AtDecl.params": "a param that a route does not set is what its impl says",
-    "Match.arms": "a value of a config that no arm serves is refused",
-}
-"""Where a restated default can be left out. Each is proven by ``test_default``."""
 
-
-def chosen(name: str, step: int) -> Iterator[Mutant]:
-    """Every ``step``-th mutant of a file, from a start of its own."""
-    start = int(hashlib.sha256(name.encode()).hexdigest(), 16) % step
-    for place, mutant in enumerate(mutants(WORLD.files[name].tree)):
-        if place % step == start:
-            yield mutant
-
-
-def unnoticed(name: str, step: int) -> tuple[int, list[Mutant]]:
-    """How many mutants were tried, and those that nothing notices.
-
-    Fails at once on one whose contract moved although nothing that is made from it did,
-    and on one that is no default of ``DEFAULTS``.
-    """
-    needed = WORLD.needed(name)
-    before = WORLD.seen(name, WORLD.files[name].tree, needed)
-    assert not before.findings
-    tried, survivors = 0, []
-    for mutant in chosen(name, step):
-        tried += 1
-        after = WORLD.seen(name, mutant.file, needed)
-        if after != before:
-            continue
-        shown = f"{name}{mutant.where}: {mutant.what} ({mutant.kind})"
-        assert after.contracts == before.contracts, f"declared and without consumer: {shown}"
-        assert mutant.kind in DEFAULTS, f"changes nothing: {shown}"
-        survivors.append(mutant)
-    return tried, survivors
+def unnoticed(world: World, name: str, places: Iterable[int]) -> None:
+    """Fails on a mutant that nothing notices and that is not a default left out."""
+    found = verdicts(world, name, places)
+    assert not found.wrong
 
 
 @pytest.mark.parametrize("name", WORLD.files)
 def test_a_change_is_noticed(name: str) -> None:
-    unnoticed(name, STEP)
+    """Every ``STEP``-th mutant of a file, from a start of its own."""
+    start = int(hashlib.sha256(name.encode()).hexdigest(), 16) % STEP
+    unnoticed(WORLD, name, range(start, 10**9, STEP))
 
 
 @pytest.mark.slow
 def test_few_changes_go_unnoticed() -> None:
-    counts = [unnoticed(name, 1) for name in WORLD.files]
-    tried = sum(number for number, _ in counts)
-    survived = sum(len(left) for _, left in counts)
+    """All of them, on every core; ``FRTSPEC_MUTATIONS`` names a file that keeps what is done,
+    so that a run that was stopped goes on."""
+    kept = os.environ.get("FRTSPEC_MUTATIONS")
+    done = everyone(Path(kept) if kept else None, len(os.sched_getaffinity(0)))
+    assert not [line for block in done for line in block.wrong]
+    tried, survived = (sum(len(b.places) for b in done), sum(len(b.survived) for b in done))
     print(f"{tried} mutants, {survived} unnoticed ({survived / tried:.2%})")
     assert survived <= MOST * tried
 
@@ -142,10 +119,12 @@ binding b {
         ("NumericsDecl.items", "acc f32, ", ""),
         ("AtDecl.params", " with (alpha = 0.5)", ""),
         ("Match.arms", ", else => refuse", ""),
+        ("StatusDecl", "  status draft\n", ""),
     ],
 )
 def test_default(kind: str, said: str, left_out: str) -> None:
     text = "frt 1\n" + STRUCTURE + IMPL + SCHEME + BALANCED + BINDING
+    text = re.sub(r"(?m)^((?:structure|impl|scheme|binding) .*\n)", r"\1  status draft\n", text)
     assert kind in DEFAULTS and said in text
     assert contracts(text.replace(said, left_out)) == contracts(text)
 
@@ -177,10 +156,27 @@ def test_a_field_without_a_consumer_would_be_found(monkeypatch: pytest.MonkeyPat
     """With a canonical form that is blind to gates and generators that are too, a changed
     gate goes unnoticed: the test must say so."""
     name = "structures/decoder_ffn/v1.frt"
-    needed = WORLD.needed(name)
-    before = WORLD.seen(name, WORLD.files[name].tree, needed)
-    every = (WORLD.seen(name, m.file, needed) for m in mutants(WORLD.files[name].tree))
-    seen = next(s for s in every if not s.findings and s != before)
-    monkeypatch.setattr(WORLD, "seen", lambda *_: seen)
+    others = WORLD.needed(name)
+    before = WORLD.seen(name, WORLD.files[name].tree, others)
+    every = ((m, WORLD.seen(name, m.file, others)) for m in mutants(WORLD.files[name].tree))
+    changed = next(m for m, s in every if not s.findings and s != before)
+    look = WORLD.look(name, changed.file, others)
+    monkeypatch.setattr(WORLD, "noticed", lambda *_: look)
+    with pytest.raises(AssertionError, match="declared and without consumer"):
+        unnoticed(WORLD, name, [0])
+    monkeypatch.setattr(
+        WORLD, "noticed", lambda *_: WORLD.look(name, WORLD.files[name].tree, others)
+    )
     with pytest.raises(AssertionError, match="changes nothing"):
-        unnoticed(name, 100)
+        unnoticed(WORLD, name, [0])
+
+
+@pytest.mark.parametrize("name", ["bindings/flash_rt/flashrt_qwen3_8b.frt", "schemes/none.frt"])
+def test_what_is_kept_from_mutant_to_mutant_changes_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = WORLD.needed(name)
+    some = list(mutants(WORLD.files[name].tree))[::40]
+    seen = [WORLD.seen(name, mutant.file, others) for mutant in some]
+    monkeypatch.setattr("verdicts.unchanged", lambda world, own: nullcontext())
+    assert [WORLD.seen(name, mutant.file, others) for mutant in some] == seen
