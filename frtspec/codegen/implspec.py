@@ -8,6 +8,7 @@ from frtspec.codegen.dimsrc import DimNames
 from frtspec.codegen.formats import quantised
 from frtspec.codegen.pysrc import Py, call, pyrepr, text_literal
 from frtspec.codegen.rungsrc import RungMethods
+from frtspec.codegen.structview import bounds_text
 from frtspec.ir.decl import Granularity, Impl, Need, Rung, Scale, Structure
 
 
@@ -61,6 +62,9 @@ class SpecFields:
         if impl.needs:
             needs = ", ".join(self.need(need) for need in impl.needs)
             fields.append(f"needs=({needs},)")
+        if impl.gates:
+            gates = ", ".join(f"{pyrepr(g.kind)}: {bounds_text(g.metrics)}" for g in impl.gates)
+            fields.append(f"gates={{{gates}}}")
         if impl.wire is not None:
             fields.append(f"wire={pyrepr(impl.wire)}")
         if impl.status.name == "imported":

@@ -343,7 +343,7 @@ class _Builder:
         )
         runtime = {"BoundImpl", "ImplSpec", "check_abi"}
         runtime |= {
-            n for n in ("BandSpec", "Need", "RungSpec", "ScaleSpec") if re.search(rf"\b{n}\(", text)
+            n for n in ("BandSpec", "Bound", "Need", "RungSpec", "ScaleSpec") if re.search(rf"\b{n}\(", text)
         }
         runtime |= {n for n in ("numerics", "ops") if re.search(rf"\b{n}\.", text)}
         return import_lines(text, self.names.functions, runtime)

@@ -318,7 +318,7 @@ def _seam_row(seam: Seam, references: References) -> str:
         "points": pyrepr(seam.points),
         "variants": pyrepr(seam.variants),
         "params": pyrepr(seam.params),
-        "gates": _bounds(seam.gates),
+        "gates": bounds_text(seam.gates),
         "call": references.functions[seam.name],
     }
     inner = ", ".join(f"{key}={value}" for key, value in fields.items())
@@ -341,10 +341,11 @@ def rule_row(rule: Rule, names: DimNames) -> str:
 
 def boundary_bounds(structure: Structure) -> str:
     """The boundary gate as a tuple of ``Bound``."""
-    return _bounds([m for g in structure.gates if g.kind == "boundary" for m in g.metrics])
+    return bounds_text([m for g in structure.gates if g.kind == "boundary" for m in g.metrics])
 
 
-def _bounds(metrics: Sequence[MetricBound]) -> str:
+def bounds_text(metrics: Sequence[MetricBound]) -> str:
+    """A tuple of ``Bound``."""
     rows = [
         call("Bound", *(pyrepr(v) for v in (m.metric, m.op, m.bound) if v is not None)).text
         for m in metrics

@@ -30,7 +30,7 @@ LEFT_OUT = frozenset(
     {"span", "origin", "doc", "evidence", "status", "discover", "whole", "exports"}
 )
 
-LATER = {"Impl": frozenset({"wire"})}
+LATER = {"Impl": frozenset({"wire", "gates"})}
 """Class -> fields that it did not always have: they count where they are set, so that their
 coming changed no contract."""
 
@@ -60,7 +60,7 @@ UNORDERED: dict[str, frozenset[str]] = {
     "AnyOf": frozenset({"conds"}),
     "Select": frozenset({"arms"}),
     "Op": frozenset({"attrs"}),
-    "Impl": frozenset({"params", "packs", "scales", "admits", "only", "needs"}),
+    "Impl": frozenset({"params", "gates", "packs", "scales", "admits", "only", "needs"}),
     "Numerics": frozenset({"stores"}),
     "Rung": frozenset({"envelope", "lower", "only"}),
     "KernelCall": frozenset({"arms"}),

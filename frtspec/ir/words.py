@@ -55,6 +55,14 @@ METRICS = {
 
 DISTRIBUTIONS = {"real_distribution": "inputs captured from the host on real samples"}
 
+IMPL_GATES = {
+    "boundary": "what the structure gives, the form in its place",
+    "seam": "what the seam gives that the form stands for",
+}
+"""What the gate harness holds an impl to by bounds of its own."""
+
+IMPL_DISTRIBUTIONS = {"synthetic": "random inputs and weights, without outliers or structure"}
+
 LATENCY_RULES = {"net_positive": "the form has to win, casts at its edges included"}
 
 LATENCY_PER = {"shape": "judged at each shape that calibration saw"}

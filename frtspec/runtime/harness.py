@@ -88,7 +88,8 @@ def run(
     """Judge every impl on every case.
 
     bounds held against the outputs of the whole structure, the impl in its place; an
-           impl of a seam has to hold the seam's own gate too
+           impl of a seam has to hold the seam's own gate too. Where an impl has gates of
+           its own, those take their place
     params values of the params that have no default
     rung   the kind of rung to run; one that needs a kernel package is not applicable here
     dtype  of the host; None: the first one that the impl admits
@@ -242,13 +243,15 @@ class _Trial:
             return self._result("failed", "; ".join(unlike))
         if scores.broken or (pieces is not None and pieces.broken):
             return self._result("failed", scores.broken or str(pieces and pieces.broken))
-        missed = metrics.violations(scores.metrics, self.bounds)
+        gates = self.impl.SPEC.gates
+        bounds = gates.get("boundary", self.bounds)
+        missed = metrics.violations(scores.metrics, bounds)
         seam = {} if pieces is None else pieces.metrics
         if self.impl.SPEC.seam is not None:
-            gates = self.spec.seams[self.impl.SPEC.seam].gates
-            missed += [f"seam: {text}" for text in metrics.violations(seam, gates)]
+            stated = gates.get("seam", self.spec.seams[self.impl.SPEC.seam].gates)
+            missed += [f"seam: {text}" for text in metrics.violations(seam, stated)]
         verdict, reason = ("fail", "; ".join(missed)) if missed else ("pass", "every bound holds")
-        named_ones = [b.metric for b in self.bounds if b.metric in scores.metrics]
+        named_ones = [b.metric for b in bounds if b.metric in scores.metrics]
         shown = {metric: scores.metrics[metric] for metric in named_ones}
         return self._result(verdict, reason, shown, seam)
 

@@ -12,7 +12,7 @@ from frtspec.dims import divides
 from frtspec.ir import decl as ir
 from frtspec.ir import words
 from frtspec.sema.bands import check_bands
-from frtspec.sema.common import named_once, one_of, only_one, origin, status, version
+from frtspec.sema.common import metrics, named_once, one_of, only_one, origin, status, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.packs import Packs
 from frtspec.sema.rungs import Rungs, served
@@ -27,7 +27,7 @@ T = TypeVar("T")
 DTYPES = ("f32", "bf16", "fp16")
 NUMERICS, NO_RUNG, UNUSED, SERVES, PARAM = "FRT0403", "FRT0406", "FRT0407", "FRT0409", "FRT0414"
 
-FORM = "FRT0416"
+FORM, GATE, LOOSER = "FRT0416", "FRT0418", "FRT0419"
 
 _KINDS = {ast.PackDecl: "pack", ast.ScaleDecl: "scale", ast.ParamDecl: "param"}
 
@@ -107,7 +107,65 @@ class _Builder:
             params=params,
             needs=tuple(self.needs(sizes, packing, scaling, scales)),
             wire=self.wire(),
+            gates=self.gates(),
         )
+
+    # ------------------------------------------------------------ gates
+
+    def gates(self) -> tuple[ir.Gate, ...]:
+        """What the gate harness holds the impl to on synthetic data. A bound that asks less than
+        the structure's needs its reason: evidence."""
+        out: list[ir.Gate] = []
+        for node in self.members(ast.GateDecl):
+            kind = one_of(self.context, "gate of an impl", node.kind, words.IMPL_GATES)
+            if kind is None:
+                continue
+            if kind in {gate.kind for gate in out}:
+                self.context.error("FRT0208", f"gate {kind} is given twice", node.kind.span)
+            if kind == "seam" and self.target.seam is None:
+                message = f"{self.target.text} is a whole structure: it has no seam to judge"
+                self.context.error(GATE, message, node.kind.span, help="write gate boundary")
+            extra = [word for word in (node.per, node.including, *node.against) if word is not None]
+            if node.on is None or extra:
+                self.context.error(
+                    GATE,
+                    "an impl's gate is for the harness, and has bounds only",
+                    (extra[0] if extra else node.kind).span,
+                    help=f"write gate {kind} on synthetic {{ cosine >= 0.97 }}",
+                )
+            elif one_of(self.context, "distribution", node.on, words.IMPL_DISTRIBUTIONS) is None:
+                continue
+            bounds = metrics(self.context, node.metrics, words.METRICS, f"gate {kind}")
+            self.judges(node, bounds)
+            self.reasoned(kind, bounds)
+            out.append(ir.Gate(kind, "synthetic", None, bounds, None, (), node.span))
+        return tuple(out)
+
+    def judges(self, node: ast.GateDecl, bounds: Sequence[ir.MetricBound]) -> None:
+        idle = [bound for bound in bounds if bound.op is None]
+        if idle or (not bounds and not self.context.dropped):
+            span = idle[0].span if idle else node.span
+            message = f"`{idle[0].metric}` has no bound" if idle else "this gate judges nothing"
+            self.context.error(GATE, message, span, help="write a bound: cosine >= 0.97")
+
+    def reasoned(self, kind: str, bounds: Sequence[ir.MetricBound]) -> None:
+        """A looser bound without evidence is a threshold that was moved until it held."""
+        if self.members(ast.EvidenceDecl) or "evidence" in self.context.dropped:
+            return
+        stated = self.target.bounds(kind)
+        for bound in bounds:
+            own = stated.get(bound.metric)
+            if bound.bound is None or own is None:
+                continue
+            looser = bound.bound < own if bound.op == ">=" else bound.bound > own
+            if looser:
+                self.context.error(
+                    LOOSER,
+                    f"{self.target.text} asks for {bound.metric} {bound.op} {own}: this is less, "
+                    "and nothing says why",
+                    bound.span,
+                    help='say what of the format can\'t do better: evidence """…"""',
+                )
 
     # ------------------------------------------------------------ form
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from frtspec.diag.suggest import closest
 from frtspec.ir import expr as ir
@@ -92,6 +93,14 @@ class Target:
             and isinstance(s.value, ir.Ref)
             and s.value.kind == "input"
         }
+
+    def bounds(self, kind: str) -> Mapping[str, Decimal]:
+        """The bounds of the structure's ``boundary`` gate, or of the ``seam``'s own."""
+        if kind == "seam":
+            stated = self.seam.gates if self.seam else ()
+        else:
+            stated = tuple(m for g in self.structure.gates if g.kind == kind for m in g.metrics)
+        return {m.metric: m.bound for m in stated if m.bound is not None}
 
     @property
     def values(self) -> tuple[str, ...]:

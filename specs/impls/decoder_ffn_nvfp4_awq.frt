@@ -28,4 +28,12 @@ impl nvfp4_awq for decoder_ffn.mlp version 1 {
 
   rung torch { lower matmul to bf16_mm }
   rung emulate
+
+  gate boundary on synthetic { cosine >= 0.996 }
+  gate seam     on synthetic { cosine >= 0.98 }
+  evidence """
+  On random data a product with NVFP4 weights has a cosine of 0.9955 to the exact one: codes are
+  off by a tenth of a value, root mean square. A host's own data and its residual stream are judged
+  at attach, by the structure's bounds.
+  """
 }

@@ -24,4 +24,12 @@ impl w4a16_int4 for decoder_ffn.mlp version 1 {
     rung torch { lower matmul to bf16_mm }
     rung emulate
   } otherwise host
+
+  gate boundary on synthetic { cosine >= 0.995 }
+  gate seam     on synthetic { cosine >= 0.97 }
+  evidence """
+  On random data a product with INT4 weights in groups of 64 has a cosine of 0.994 to the exact
+  one: fifteen codes over the largest of a group are off by a ninth of a value, root mean square. A
+  host's own data and its residual stream are judged at attach, by the structure's bounds.
+  """
 }

@@ -21,4 +21,12 @@ impl nvfp4_balance_wire version 1 for vision_ffn.mlp version 3 {
 
   rung torch { lower matmul to bf16_mm }
   rung emulate
+
+  gate boundary on synthetic { cosine >= 0.998 }
+  gate seam     on synthetic { cosine >= 0.97 }
+  evidence """
+  On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+  codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+  residual stream are judged at attach, by the structure's bounds.
+  """
 }

@@ -290,6 +290,46 @@ CODES = (
         "Route to an impl of the host's dtype.",
     ),
     code(
+        "0418",
+        "impls",
+        "gate of an impl that is none",
+        "An impl's gate is what the gate harness holds it to on synthetic data: bounds for what "
+        "the structure gives, or for the seam that the impl stands for. Hosts are judged by the "
+        "structure's gates.",
+        swap(
+            _IMPL.replace(
+                "  rung emulate",
+                "  gate boundary on synthetic { cosine >= 0.9995 }\n  rung emulate",
+            ),
+            "boundary on synthetic",
+            "boundary",
+        ),
+        "Write gate boundary on synthetic { cosine >= 0.97 }.",
+    ),
+    code(
+        "0419",
+        "impls",
+        "looser bound without a reason",
+        "A bound below the structure's own has to say what the format can't do better; otherwise "
+        "it is a threshold that was moved until it held.",
+        swap(
+            file(
+                STRUCTURE.replace(
+                    "  reference {",
+                    "  gate boundary on real_distribution { cosine >= 0.999 }\n  reference {",
+                ),
+                IMPL.replace(
+                    "  rung emulate",
+                    "  gate boundary on synthetic { cosine >= 0.99 }\n"
+                    '  evidence """Eight bits on random data."""\n  rung emulate',
+                ),
+            ),
+            '  evidence """Eight bits on random data."""\n',
+            "",
+        ),
+        'Add evidence """…""" with the reason, or ask for as much as the structure does.',
+    ),
+    code(
         "0501",
         "schemes",
         "route to a form that no impl offers",

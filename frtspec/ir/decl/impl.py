@@ -8,6 +8,7 @@ from decimal import Decimal
 from frtspec.diag.source import Span
 from frtspec.dims import Constraint
 from frtspec.ir.decl.common import Origin, Status
+from frtspec.ir.decl.structure import Gate
 from frtspec.ir.expr import Expr
 
 Granularity = tuple[str, int | None]
@@ -145,7 +146,8 @@ class Band:
 
 @dataclass(frozen=True)
 class Impl:
-    """``wire``: the format that a chain carries its output in; None: it is no producer."""
+    """``wire``: the format that a chain carries its output in; None: it is no producer.
+    ``gates``: what the gate harness holds it to, in place of the structure's bounds."""
 
     name: str
     structure: tuple[str, int]
@@ -165,6 +167,7 @@ class Impl:
     params: tuple[ImplParam, ...] = ()
     needs: tuple[Need, ...] = ()
     wire: str | None = None
+    gates: tuple[Gate, ...] = ()
 
     def measured(self) -> dict[str, Granularity]:
         """Point -> the granularity at which a scheme has to measure its largest magnitude.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from frtspec.dims import Constraint
+from frtspec.runtime.spec.structures import Bound
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class ImplSpec:
     params   numbers that a route may set, with their defaults
     sizes    dims that no argument shows and that it is told: keyword -> dim
     needs    rules on dims that hold for every rung
+    gates    what the gate harness holds it to on synthetic data, in place of what the structure
+             states: ``boundary``, ``seam``. What attach judges by is the structure's, always
     wire     the format that a chain carries its output in: it is for producers of chains only
     """
 
@@ -96,3 +99,4 @@ class ImplSpec:
     needs: tuple[Need, ...] = ()
     imported: str | None = None
     wire: str | None = None
+    gates: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)

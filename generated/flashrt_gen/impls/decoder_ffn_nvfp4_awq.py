@@ -6,6 +6,11 @@ NVFP4 weights, balanced by the activations that meet them; activations in bfloat
 A channel that is large in the activation is made larger in the weight, where its codes are
 then finer, and as much smaller in the activation.
 
+Evidence:
+On random data a product with NVFP4 weights has a cosine of 0.9955 to the exact one: codes are
+off by a tenth of a value, root mean square. A host's own data and its residual stream are judged
+at attach, by the structure's bounds.
+
     packs    gate_up  nvfp4 [2*F, D]: rows of w_gate, then of w_up, one scale a block of 16,
              balanced by in_b
              down     nvfp4 [D, F]: w_down, one scale a block of 16, balanced by hid_b
@@ -23,7 +28,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -39,8 +53,8 @@ class DecoderFfnNvfp4Awq(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="57fa9dc34d644529b2c900a2054678637e8327c4223fce663856329405226584",
-        contract_digest="f9d0ff751d8281dca743e2f9d24296da51bd4fe8bf083c6892221a7bbab3fffe",
+        source_digest="d66384ad1de4ec4ee44aeec9cde932d96f3062a06e2a7c741a6e7a29adbb9ff6",
+        contract_digest="b4299bfd5fcb15baf46610e063c69d500162d38ee989786e66a2339fa29ee647",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("act_after_mul", "balance", "channel"),
@@ -58,6 +72,7 @@ class DecoderFfnNvfp4Awq(BoundImpl):
             Need(divides(16, D), "pack gate_up per block 16"),
             Need(divides(16, F), "pack down per block 16"),
         ),
+        gates={"boundary": (Bound("cosine", ">=", 0.996),), "seam": (Bound("cosine", ">=", 0.98),)},
     )
 
     gate_up: Tensor  # nvfp4 [2*F, D]: rows of w_gate, then of w_up

@@ -6,6 +6,11 @@ NVFP4 on both sides of every product, balanced by channel before either is quant
 Activations get the scales of their blocks at each call, so rows do not depend on each
 other.
 
+Evidence:
+On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+residual stream are judged at attach, by the structure's bounds.
+
     packs    gate_up  nvfp4 [2*F, D]: rows of w_gate, then of w_up, one scale a block of 16,
              balanced by in_b
              down     nvfp4 [D, F]: w_down, one scale a block of 16, balanced by hid_b
@@ -24,7 +29,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -40,8 +54,8 @@ class DecoderFfnNvfp4Balance(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="fb9a0966414b5ac12455e2d290276206a57838ae5b8416245794e5234928eb92",
-        contract_digest="9bf6cbfffe849d5fc7e02e430050f8eaa86f1a2dd284e36384d99816bbd58184",
+        source_digest="7e7a2520567d1c2b841449cd51791c97bcc23292e8301ee8b4303bc81ccb007b",
+        contract_digest="1e91a67bb830164708dc659e78743a31120f8b0c7913c9b855c0da72d9524f2e",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("act_after_mul", "balance", "channel"),
@@ -63,6 +77,7 @@ class DecoderFfnNvfp4Balance(BoundImpl):
             Need(divides(16, D), "pack gate_up per block 16"),
             Need(divides(16, F), "pack down per block 16"),
         ),
+        gates={"boundary": (Bound("cosine", ">=", 0.994),), "seam": (Bound("cosine", ">=", 0.96),)},
     )
 
     gate_up: Tensor  # nvfp4 [2*F, D]: rows of w_gate, then of w_up

@@ -6,6 +6,11 @@ NVFP4 weights; activations stay in bfloat16.
 The torch rung holds the codes only and reads them back at each call: it saves memory, not
 time.
 
+Evidence:
+On random data a product with NVFP4 weights has a cosine of 0.9955 to the exact one: codes are
+off by a tenth of a value, root mean square. A host's own data and its residual stream are judged
+at attach, by the structure's bounds.
+
     packs    gate_up  nvfp4 [2*F, D]: rows of w_gate, then of w_up, one scale a block of 16
              down     nvfp4 [D, F]: w_down, one scale a block of 16
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
@@ -20,7 +25,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
+from frtspec.runtime import (
+    BandSpec,
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -36,8 +50,8 @@ class DecoderFfnW4a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="7a0d3975665bde1c26dc2a48fd3ba27fe03c408b5adcb41ed757c9feeacfec96",
-        contract_digest="3b0fdd2ce1f379a77d9d8d88394a6088470f57a2328b45e17dd15d46be64d100",
+        source_digest="f41c8e2f82f893c791d8ec804fbb67e100c788d9c39db2ceeddb4325f3e791f5",
+        contract_digest="724e54a611dc891186ceadc2eea4fe67c5d57af77d67fd7115aa8eb2b8b9e453",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -59,6 +73,10 @@ class DecoderFfnW4a16Static(BoundImpl):
             Need(divides(16, D), "pack gate_up per block 16"),
             Need(divides(16, F), "pack down per block 16"),
         ),
+        gates={
+            "boundary": (Bound("cosine", ">=", 0.995),),
+            "seam": (Bound("cosine", ">=", 0.975),),
+        },
     )
 
     gate_up: Tensor  # nvfp4 [2*F, D]: rows of w_gate, then of w_up

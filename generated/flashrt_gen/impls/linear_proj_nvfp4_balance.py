@@ -4,6 +4,11 @@
 NVFP4 on both sides, balanced by channel before either is quantised. The input gets the
 scales of its blocks at each call.
 
+Evidence:
+On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+residual stream are judged at attach, by the structure's bounds.
+
     packs    weight  nvfp4 [N, K]: w, one scale a block of 16, balanced by in_b
     scales   in_b balances the channels of x_in, x_in in nvfp4, one scale a block of 16, at each
              call
@@ -17,7 +22,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -33,8 +47,8 @@ class LinearProjNvfp4Balance(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="997a54b69faf6144f31339e02d742760c369576b3cdb324fd7c5d03f29a631af",
-        contract_digest="c57f6b3f013dc5ab177d8c060bb311ceffd7ddfd4eec9f602b8174205207ee4b",
+        source_digest="185c172f4ef8b695d3549d510d71148d1e910631e660ee2a6064fdfdd656a992",
+        contract_digest="e6d70b627128c031273eadcafab6da47cee2f29ec24e9b13cda4af2ed787dc90",
         scales={"in_b": ScaleSpec("x_in", "balance", "channel")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -46,6 +60,7 @@ class LinearProjNvfp4Balance(BoundImpl):
         at_call={"in_s": ScaleSpec("x_in", "nvfp4", "block 16")},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
+        gates={"boundary": (Bound("cosine", ">=", 0.985),)},
     )
 
     weight: Tensor  # nvfp4 [N, K]: w

@@ -3,6 +3,11 @@
 
 NVFP4 on both sides; the input gets the scales of its blocks at each call.
 
+Evidence:
+On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+residual stream are judged at attach, by the structure's bounds.
+
     packs    weight  nvfp4 [N, K]: w, one scale a block of 16
     scales   x_in in nvfp4, one scale a block of 16, at each call
     numbers  float32, written in bf16
@@ -15,7 +20,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -31,8 +45,8 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="b21f91263e84f3001e4fd2ffcf8c54c43d19521a74124a0feac2422f84e16a23",
-        contract_digest="160c0ced2c72fdcbd4e29456d11101392e59f33be4cb89d30c1f698fb6fdb632",
+        source_digest="15129c963b78a47241d798e2fd7ba2cff9ed33350be87170ec40b7d05ccb03f4",
+        contract_digest="48b76428100d9cd6534a0ce76b04913a891ec4e6fe7730872a5c7e04d2d2b37a",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -43,6 +57,7 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         packs={"weight": ("nvfp4", "block 16")},
         at_call={"in_s": ScaleSpec("x_in", "nvfp4", "block 16")},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
+        gates={"boundary": (Bound("cosine", ">=", 0.985),)},
     )
 
     weight: Tensor  # nvfp4 [N, K]: w

@@ -6,6 +6,11 @@ INT4 weight in groups of 64; the input stays in bfloat16.
 The torch rung holds the codes only and reads them back at each call: it saves memory, not
 time.
 
+Evidence:
+On random data a product with INT4 weights in groups of 64 has a cosine of 0.994 to the exact
+one: fifteen codes over the largest of a group are off by a ninth of a value, root mean square. A
+host's own data and its residual stream are judged at attach, by the structure's bounds.
+
     packs    weight  int4 [N, K]: w, one scale for each 64 of a row
     numbers  float32, x_in rounded to bf16, written in bf16
     band     M in 1..=8: torch, emulate
@@ -17,7 +22,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
+from frtspec.runtime import (
+    BandSpec,
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -33,8 +47,8 @@ class LinearProjW4a16Int4(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="e4b750826e89eb2765c19a1e05af58c9d3cc7755940bf3cf851a2829992092a5",
-        contract_digest="ee2c11cb5f101bbbf5fc5d1a157ed4cf5dd5c224a4ff486c51d7c1e38e36ef21",
+        source_digest="776fb6755e802db74124575e4ed78c2abe8ca74da2aa33127ed3ccdf2d1537d7",
+        contract_digest="898a90a9941ef09ccef6647bb352b53cf7a299e7fe5b477734ce4afed00fd467",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -53,6 +67,7 @@ class LinearProjW4a16Int4(BoundImpl):
         packs={"weight": ("int4", "group 64")},
         stores={"x_in": "bf16"},
         needs=(Need(divides(64, K), "pack weight per group 64"),),
+        gates={"boundary": (Bound("cosine", ">=", 0.99),)},
     )
 
     weight: Tensor  # int4 [N, K]: w

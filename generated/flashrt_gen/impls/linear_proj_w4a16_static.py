@@ -6,6 +6,11 @@ NVFP4 weight; the input stays in bfloat16.
 The torch rung holds the codes only and reads them back at each call: it saves memory, not
 time.
 
+Evidence:
+On random data a product with NVFP4 weights has a cosine of 0.9955 to the exact one: codes are
+off by a tenth of a value, root mean square. A host's own data and its residual stream are judged
+at attach, by the structure's bounds.
+
     packs    weight  nvfp4 [N, K]: w, one scale a block of 16
     numbers  float32, x_in rounded to bf16, written in bf16
     band     M in 1..=3: torch, emulate
@@ -17,7 +22,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics
+from frtspec.runtime import (
+    BandSpec,
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -33,8 +47,8 @@ class LinearProjW4a16Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="c5f97d20818a136ca75ecef7ca670a3a39ff6023f5569748bf702372217bc526",
-        contract_digest="fcae9f4102b9b0cdf608786cbef0a84bcf860d4ee56689cd58c4bad676f78bd9",
+        source_digest="7b4de8bdd3b13227340c51fb415d4e810cc0747acd581cbb143d025a42f5da12",
+        contract_digest="30e0c2973d8946fb820023876e7f37c9c7c9b5f65ed6ffd27a509ec94a26bab1",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -53,6 +67,7 @@ class LinearProjW4a16Static(BoundImpl):
         packs={"weight": ("nvfp4", "block 16")},
         stores={"x_in": "bf16"},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
+        gates={"boundary": (Bound("cosine", ">=", 0.99),)},
     )
 
     weight: Tensor  # nvfp4 [N, K]: w

@@ -6,6 +6,11 @@ NVFP4 on both sides of the experts' products.
 Routing stays the host's and runs as it is; what the chosen experts give is added in float32
 and rounded once.
 
+Evidence:
+On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+residual stream are judged at attach, by the structure's bounds.
+
     packs    gate_up  nvfp4 [E, 2*F, D]: w_gate_up, one scale a block of 16
              down     nvfp4 [E, D, F]: w_down, one scale a block of 16
     scales   x_in in nvfp4, one scale a block of 16, at each call, act_after_mul in nvfp4, one scale
@@ -21,7 +26,17 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics, ops
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+    ops,
+)
 
 check_abi(1, __name__)
 
@@ -37,8 +52,8 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
         structure_version=1,
         seam="experts",
         version=1,
-        source_digest="1cc830ab2c27d8b74ce1bd7e728816eec472c7800f455a7c89e332a400c0a0fd",
-        contract_digest="c8c2c20200925063bb246cf158b1b1a31385cbf301625b4d255bad1c34eb3a18",
+        source_digest="2008b49b3861fcfe038be22c2de82f827a20f1003e39e1321a6bd49680b20f68",
+        contract_digest="28bfef23a6f15ca3feee8fd4639f220be71e8d16c320fe9650710b171a18fb61",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -56,6 +71,7 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
             Need(divides(16, D), "pack gate_up per block 16"),
             Need(divides(16, F), "pack down per block 16"),
         ),
+        gates={"boundary": (Bound("cosine", ">=", 0.96),), "seam": (Bound("cosine", ">=", 0.96),)},
     )
 
     gate_up: Tensor  # nvfp4 [E, 2*F, D]: w_gate_up

@@ -6,6 +6,11 @@ NVFP4 weights of the experts; activations stay in bfloat16.
 Routing stays the host's and runs as it is; what the chosen experts give is added in float32
 and rounded once.
 
+Evidence:
+On random data a product with NVFP4 weights has a cosine of 0.9955 to the exact one: codes are
+off by a tenth of a value, root mean square. A host's own data and its residual stream are judged
+at attach, by the structure's bounds.
+
     packs    gate_up  nvfp4 [E, 2*F, D]: w_gate_up, one scale a block of 16
              down     nvfp4 [E, D, F]: w_down, one scale a block of 16
     numbers  float32, x_in rounded to bf16, act_after_mul rounded to bf16, h rounded to bf16, o
@@ -20,7 +25,7 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics, ops
+from frtspec.runtime import Bound, BoundImpl, ImplSpec, Need, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
 
@@ -36,8 +41,8 @@ class MoeExpertsW4a16Static(BoundImpl):
         structure_version=1,
         seam="experts",
         version=1,
-        source_digest="258af00a55d11fe12cc73f0ba3b2515f43f6061df6b64ac7a454397932d55a79",
-        contract_digest="6f0d1759735684bc021420f1a81811effd958b1f9357befe5d1702e78094e1cd",
+        source_digest="cca095277b9c910107a8e319b5e265a7e70c142bc8000975b36e9e6c255cfc9f",
+        contract_digest="19f526ae3c6ee861d41bd9b4fc0d0d365c2a00154f6fd1b3e9624d0ba5c52899",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -52,6 +57,7 @@ class MoeExpertsW4a16Static(BoundImpl):
             Need(divides(16, D), "pack gate_up per block 16"),
             Need(divides(16, F), "pack down per block 16"),
         ),
+        gates={"boundary": (Bound("cosine", ">=", 0.98),), "seam": (Bound("cosine", ">=", 0.98),)},
     )
 
     gate_up: Tensor  # nvfp4 [E, 2*F, D]: w_gate_up

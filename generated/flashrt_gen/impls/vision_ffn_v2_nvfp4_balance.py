@@ -5,6 +5,11 @@ NVFP4 on both sides of both products, balanced by channel before either is quant
 
 Activations get the scales of their blocks at each call.
 
+Evidence:
+On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+residual stream are judged at attach, by the structure's bounds.
+
     packs    fc1  nvfp4 [F, D]: w_fc1, one scale a block of 16, balanced by in_b
              fc2  nvfp4 [D, F]: w_fc2, one scale a block of 16, balanced by hid_b
     scales   in_b balances the channels of x_after_norm, hid_b balances the channels of
@@ -20,7 +25,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -36,8 +50,8 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
         structure_version=2,
         seam="mlp",
         version=1,
-        source_digest="ea22192e4324b1a8721bff9e6c6c21f6705a32c9479332801148a8ca65b1f569",
-        contract_digest="0cfcbf6b6f3a2a5289ac6fd332f706922500aab20969a52d6daf765f48892398",
+        source_digest="18c75acd5da53e810deed0b87367b3e5a4c12efa015f476c15fa3a9ee5cf0dcc",
+        contract_digest="acdd2aa55542faf88b40c30628c9a006b81824c39329188c005ffba02200411e",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("hidden_after_act", "balance", "channel"),
@@ -58,6 +72,7 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
             Need(divides(16, D), "pack fc1 per block 16"),
             Need(divides(16, F), "pack fc2 per block 16"),
         ),
+        gates={"boundary": (Bound("cosine", ">=", 0.998),)},
     )
 
     fc1: Tensor  # nvfp4 [F, D]: w_fc1

@@ -5,6 +5,11 @@
 
 The first product writes the gelu in NVFP4 at once, so nothing can balance the second.
 
+Evidence:
+On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+residual stream are judged at attach, by the structure's bounds.
+
     packs    fc1  nvfp4 [F, D]: w_fc1, one scale a block of 16, balanced by in_b
              fc2  nvfp4 [D, F]: w_fc2, one scale a block of 16
     scales   in_b balances the channels of x_after_norm, x_after_norm in nvfp4, one scale a block of
@@ -19,7 +24,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -35,8 +49,8 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
         structure_version=2,
         seam="mlp",
         version=1,
-        source_digest="e29c87c1af90d226ada4bcc2bee227116089f98e3a3b72634a97e929735ca2f0",
-        contract_digest="8a6ef199d797bc89c3939a877e070c0a447050e9f3fd26517f7300929a1358fe",
+        source_digest="b1430a6b2d4a37d0c1837b10c02a4e56cec523226e67ec6a4c4df20eac280b68",
+        contract_digest="d3e9249706d5f68be565594c7daf52ec0ed40761192cffee012d00c0ad65b743",
         scales={"in_b": ScaleSpec("x_after_norm", "balance", "channel")},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -54,6 +68,7 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
             Need(divides(16, D), "pack fc1 per block 16"),
             Need(divides(16, F), "pack fc2 per block 16"),
         ),
+        gates={"boundary": (Bound("cosine", ">=", 0.998),)},
     )
 
     fc1: Tensor  # nvfp4 [F, D]: w_fc1

@@ -5,6 +5,11 @@
 
 The first product writes the gelu in NVFP4 at once, so nothing can balance the second.
 
+Evidence:
+On random data the product of two tensors of NVFP4 codes has a cosine of 0.991 to the exact one:
+codes are off by a tenth of a value, root mean square, on either side. A host's own data and its
+residual stream are judged at attach, by the structure's bounds.
+
     packs    fc1  nvfp4 [F, D]: w_fc1, one scale a block of 16, balanced by in_b
              fc2  nvfp4 [D, F]: w_fc2, one scale a block of 16
     scales   in_b balances the channels of x_after_norm, x_after_norm in nvfp4, one scale a block of
@@ -19,7 +24,16 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import dims, divides
-from frtspec.runtime import BoundImpl, ImplSpec, Need, RungSpec, ScaleSpec, check_abi, numerics
+from frtspec.runtime import (
+    Bound,
+    BoundImpl,
+    ImplSpec,
+    Need,
+    RungSpec,
+    ScaleSpec,
+    check_abi,
+    numerics,
+)
 
 check_abi(1, __name__)
 
@@ -35,8 +49,8 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
         structure_version=3,
         seam="mlp",
         version=1,
-        source_digest="4029842cccb20016aab09121456244b79f6abc62eb18618989580870c156be43",
-        contract_digest="dae0d6cc191c8eeadb8b48ed1776b7b3209af2964e210dfd6b0cad96c59f5c78",
+        source_digest="0e31567a4155610124bc84a2c7916a9e16259d7ab3e1daffe322c87e2fd127ff",
+        contract_digest="a6bc956cc01d01568164afe0915410bd3e885c55de1114b07db42967b0c36863",
         scales={"in_b": ScaleSpec("x_after_norm", "balance", "channel")},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -54,6 +68,7 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
             Need(divides(16, D), "pack fc1 per block 16"),
             Need(divides(16, F), "pack fc2 per block 16"),
         ),
+        gates={"boundary": (Bound("cosine", ">=", 0.998),), "seam": (Bound("cosine", ">=", 0.97),)},
     )
 
     fc1: Tensor  # nvfp4 [F, D]: w_fc1
