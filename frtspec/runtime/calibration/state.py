@@ -74,6 +74,7 @@ def overlaid(look: Observation, saved: Calibration, percentile: float) -> Observ
         seen._points[name, point] = _measured(measured, found)
     for (name, value), kept in look._values.items():
         seen._values[name, value] = _valued(kept, saved.seats.get(name))
+    seen._routes.update(look._routes)
     judge_statistics(seen)
     return seen
 

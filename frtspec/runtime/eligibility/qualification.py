@@ -25,12 +25,13 @@ Value = float | int | str
 class Found:
     """What is known of a seat. ``sizes``: dims; ``facts``: ``steps(cond)`` -> its value;
     ``missing``: a fact -> why it was not measured; ``void``: a fact that has no meaning on
-    this host -> why."""
+    this host -> why; ``forms``: mechanisms that the seat's calls need."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     facts: Mapping[str, Value] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     void: Mapping[str, str] = field(default_factory=dict)
+    forms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def rule(session: Session, record: SeatRecord, found: Found, *, pending: bool = 
     """Judges the structure's rules with what is known now; raises Refusal
     ``structure.requires``."""
     seat, route = record.seat, session.route(record.seat)
-    forms = () if route.impl is None else (route.impl.SPEC.name,)
+    forms = () if route.impl is None else (route.impl.SPEC.name, *found.forms)
     record.rules = qualification.judge(seat.structure, seat.variants, found, forms)
     qualification.enforce(seat, record.rules, pending=pending)
 

@@ -185,7 +185,7 @@ def kernel_parity(
         return GateResult("parity", "not_applicable", reason)
     emulate = emulation(bound)
     values = metrics.Values()
-    outputs = bound.seat.structure.outputs
+    outputs = reference.outputs
     rows: list[torch.Tensor] = []
     for capture in captures:
         inputs = reference.seat_inputs(capture)
@@ -212,7 +212,7 @@ def kernel_parity(
 def emulation(bound: BoundSeat) -> Forms:
     """The emulation of a bound seat's impl, on the host's shapes and dtypes."""
     emulate = bound.impl.on(RungSpec("emulate", run="run_emulate"))
-    return Forms(bound.forms.contract, (Form(Band(), emulate),))
+    return replace(bound.forms, forms=(Form(Band(), emulate),))
 
 
 def boundary(

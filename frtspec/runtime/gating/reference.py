@@ -81,7 +81,19 @@ class SeatReference:
             **self.seat.params,
             **hooks,
         )
-        return named(structure.outputs, result)
+        if self.seat.routed is not None:  # a reference gives None for what the host has not
+            result = (
+                [result] if isinstance(result, Tensor) else [r for r in result if r is not None]
+            )
+        return named(self.outputs, result)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The structure's outputs; on a route, those that the host has."""
+        spec, boundary = self.seat.structure, self.seat.boundary
+        if self.seat.routed is None or boundary is None:
+            return spec.outputs
+        return tuple(name for name in spec.outputs if name in boundary.outputs)
 
     def cut(self, *sources: Tensor) -> Any:
         """The seat's seam alone, from its sources."""
@@ -92,7 +104,10 @@ class SeatReference:
         return self.seam.call(*sources, **slots, **variants, **params)
 
     def seat_inputs(self, capture: SeatCapture) -> tuple[Tensor, ...]:
-        """What the seat's impl takes of a captured call: the first of its tensors."""
+        """What the seat's impl takes of a captured call: the first of its tensors; on a route
+        what lies at its boundary."""
+        if self.seat.routed is not None:
+            return tuple(self._inputs(capture).values())
         count = len(self.seam.sources) if self.seam else len(self._required())
         return capture.seat_inputs[:count]
 
@@ -128,7 +143,7 @@ class SeatReference:
     def against(self, capture: SeatCapture, run: Rows) -> Comparison:
         """One captured call with the seat's own arithmetic and with ``run`` in its place."""
         if self.seam is None:
-            treated = named(self.seat.structure.outputs, run(*self._inputs(capture).values()))
+            treated = named(self.outputs, run(*self._inputs(capture).values()))
             return Comparison(full=(self.full(capture), treated))
         if not self.has_boundary:
             sources = self.seat_inputs(capture)
@@ -166,7 +181,8 @@ class SeatReference:
 
     def _inputs(self, capture: SeatCapture) -> Named:
         if capture.inputs:
-            return dict(capture.inputs)
+            given, order = capture.inputs, self.seat.structure.inputs
+            return {name: given[name] for name in order if name in given}
         return dict(zip(self._required(), self.seat_inputs(capture), strict=True))
 
     def _required(self) -> list[str]:

@@ -15,6 +15,7 @@ from frtspec.runtime.eligibility.qualification import Found, Value
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.host import submodule
 from frtspec.runtime.observation import capturefacts
+from frtspec.runtime.routed.bind import mechanisms
 from frtspec.runtime.spec import InputOf, OutputOf, Seat, Weight
 
 if TYPE_CHECKING:
@@ -43,7 +44,14 @@ class _Facts:
                 measured = MEASURES[test.fact](self, test)
                 if measured is not None:
                     self.facts[test.subject] = measured
-        return Found(self._sizes(), self.facts, self.missing, self.void)
+        return Found(self._sizes(), self.facts, self.missing, self.void, self._forms())
+
+    def _forms(self) -> tuple[str, ...]:
+        """What the calls of a routed seat need, as far as calibration saw."""
+        name = self.seat.name
+        if self.seat.routed is None or self.seen is None or not self.seen.observed(name):
+            return ()
+        return mechanisms(self.seat, self.seen.routed(name))
 
     def _known(self, subject: str) -> bool:
         return subject in self.facts or subject in self.missing or subject in self.void

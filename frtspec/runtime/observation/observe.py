@@ -33,6 +33,7 @@ from frtspec.runtime.observation.recorders import (
     Recorder,
     SiblingRecorder,
 )
+from frtspec.runtime.observation.routedcalls import RouteRecorder, RouteSeen
 from frtspec.runtime.observation.values import Passed, ValueRecorder, value_recorders
 from frtspec.runtime.seats.guard import Band
 from frtspec.runtime.spec import Seat, Stat
@@ -62,6 +63,7 @@ class Observation:
     _points: dict[tuple[str, str], PointRecorder] = field(default_factory=dict)
     _values: dict[tuple[str, str], ValueRecorder] = field(default_factory=dict)
     _captures: dict[str, CaptureRecorder] = field(default_factory=dict)
+    _routes: dict[str, RouteRecorder] = field(default_factory=dict)
 
     def amax(self, seat: str, point: str) -> float:
         """The largest magnitude of a point, reduced over samples."""
@@ -185,6 +187,10 @@ class Observation:
     def form(self, seat: str) -> CallForm:
         """How the seat's module was called. Only for seats that ran."""
         return self._calls[seat].form()
+
+    def routed(self, seat: str) -> RouteSeen:
+        """How the routed function of a seat was called. Only for routed seats that ran."""
+        return self._routes[seat].seen
 
     def captured(self, seat: str) -> list[SeatCapture]:
         """Whole calls that were kept; empty without ``capture=``."""
@@ -310,6 +316,8 @@ def _recorders(
                 seen._points[seat.name, recorder.point] = recorder
             elif isinstance(recorder, ValueRecorder):
                 seen._values[seat.name, recorder.name] = recorder
+            elif isinstance(recorder, RouteRecorder):
+                seen._routes[seat.name] = recorder
             elif isinstance(recorder, CaptureRecorder):
                 seen._captures[seat.name] = recorder
         found += mine
@@ -331,6 +339,8 @@ def _recorders_of(
     mine: list[Recorder] = [CallRecorder(seat, modules)]
     if seat.siblings is not None:
         mine.append(SiblingRecorder(seat, modules))
+    if seat.routed is not None:
+        mine.append(RouteRecorder(seat, model, modules))
     for point, stats in requests.items():
         place = seat.points.get(point)
         if place is None:

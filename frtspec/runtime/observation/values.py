@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from frtspec.dims import Measured
 from frtspec.runtime.hosts.host import submodule
+from frtspec.runtime.hosts.places import laid_out, owner
 from frtspec.runtime.observation.recorders import Recorder
-from frtspec.runtime.spec import InputOf, OutputOf, Seat
+from frtspec.runtime.spec import InputOf, OutputOf, Place, RoutedInput, RoutedOutput, Seat
 
 KEPT_SAMPLES = 2
 KEPT_CALLS = 256
@@ -39,13 +40,13 @@ class Passed:
 
 
 class ValueRecorder(Recorder):
-    """Every tensor that passes at one place of a seat.
+    """Every tensor that passes at one place of a seat, as the structure lays it out.
 
     ``content``: whether the values themselves are kept.
     """
 
     def __init__(
-        self, seat: Seat, name: str, module: nn.Module, place: InputOf | OutputOf, content: bool
+        self, seat: Seat, name: str, module: nn.Module, place: Place, content: bool
     ) -> None:
         super().__init__(seat)
         self.name, self.module, self.place, self.content = name, module, place, content
@@ -60,6 +61,8 @@ class ValueRecorder(Recorder):
         self.at(self.module, self.place, self._see)
 
     def _see(self, value: Tensor) -> None:
+        shape = self.seat.structure.shapes.get(self.name, ())
+        value = laid_out(value, self.place.layout, shape, self.seat.dims)
         now = self._open
         now.dtypes.append(value.dtype)
         now.shapes.append(tuple(value.shape))
@@ -88,8 +91,8 @@ def value_recorders(model: nn.Module, seat: Seat) -> Iterator[ValueRecorder]:
     declared = [name for name, kind in kinds.items() if kind != "statistic"]
     for name in dict.fromkeys([*asked, *declared]):
         place = places(seat).get(name)
-        if isinstance(place, InputOf | OutputOf):
-            module = submodule(model, place.path)
+        if isinstance(place, InputOf | OutputOf | RoutedInput | RoutedOutput):
+            module = submodule(model, owner(seat.path, place))
             yield ValueRecorder(seat, name, module, place, kinds.get(name) == "content")
 
 

@@ -27,6 +27,16 @@ from frtspec.runtime.hosts.host import SlotValue, seat_modules, seat_weights, so
 from frtspec.runtime.hosts.siblings import SiblingModule, Stash
 from frtspec.runtime.observation.observe import Observation
 from frtspec.runtime.observation.recorders import named_inputs
+from frtspec.runtime.routed.bind import (
+    check_seen,
+    mechanisms,
+    probe_values,
+    routed_forms,
+    stand_of,
+)
+from frtspec.runtime.routed.forms import PACKED
+from frtspec.runtime.routed.plan import plan_of
+from frtspec.runtime.routed.stands import FunctionStand, SpanStand
 from frtspec.runtime.rungs import kernels
 from frtspec.runtime.rungs.impl import BoundImpl
 from frtspec.runtime.rungs.probe import probe, probe_inputs
@@ -50,6 +60,7 @@ class BoundSeat:
     modules      host path -> the module that will stand there
     bytes_added  what the packs and scales hold
     bands        where the impl has bands: what runs for which rows
+    stand        of a seat on a route, which replaces no module: what serves its calls
     """
 
     seat: Seat
@@ -62,6 +73,7 @@ class BoundSeat:
     counter: Counter
     bytes_added: int
     bands: tuple[BandUse, ...] = ()
+    stand: FunctionStand | SpanStand | None = None
 
     @property
     def rungs(self) -> tuple[RungSpec, ...]:
@@ -122,6 +134,8 @@ def bind_seat(
     sizes = {name: dims[dim] for name, dim in route.impl.SPEC.sizes.items()}
     impl = build(seat, route.impl, weights, observation, {**route.params, **sizes})
     climb = _Climb(seat, impl, observation, device, dims, rungs, decisions)
+    if seat.routed is not None:
+        return _routed(model, seat, observation, climb, on_guard_fail)
     forms = climb.forms(_contraction(weights))
     (widths,) = form.widths
     bands = tuple(item.band for item in forms)
@@ -134,6 +148,31 @@ def bind_seat(
     if impl.SPEC.bands:
         bound.bands = whole.uses(observation.calls_by_rows(seat.name))
     return bound
+
+
+def _routed(
+    model: nn.Module,
+    seat: Seat,
+    observation: Observation,
+    climb: _Climb,
+    on_guard_fail: str,
+) -> BoundSeat:
+    """A seat on a function that the host looks up: nothing is replaced, calls are served."""
+    seen, plan = observation.routed(seat.name), plan_of(model, seat)
+    check_seen(seat, seen)
+    climb.given = probe_values(seat, observation, climb.device)
+    forms = climb.forms(1)
+    base = Contract((), climb.device, dict(seen.contexts))
+    packs = PACKED in mechanisms(seat, seen)
+    whole = routed_forms(seat, plan, base, forms, packs)
+    impl = forms[0].impl
+    assert impl.rung is not None
+    counter = Counter(seat.name, whole.label(), on_guard_fail)
+    stand = stand_of(model, seat, plan, whole, seen, counter)
+    trail, guard = tuple(climb.trail), stand.guard.weights
+    return BoundSeat(
+        seat, impl, impl.rung, trail, {}, whole, guard, counter, impl.bytes(), stand=stand
+    )
 
 
 def _check_options(rungs: Sequence[str] | None, on_guard_fail: str) -> None:
@@ -253,6 +292,7 @@ class _Climb:
     dims: Mapping[str, int]
     asked: Sequence[str] | None
     decisions: RungCache | None = None
+    given: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
         self.trail: list[TrailRow] = []
@@ -322,7 +362,9 @@ class _Climb:
             loaded = kernels.load(rung.kind, rung.package, rung.version, rung.entries)
             kernel, origin = loaded.module, f"{loaded.origin}; "
         impl = self.impl.on(rung, kernel)
-        inputs = probe_inputs(self.seat, self.observation, band, self.device)
+        inputs = self.given
+        if inputs is None:
+            inputs = probe_inputs(self.seat, self.observation, band, self.device)
         return Form(band, impl), origin + probe(impl, self.seat, inputs, k)
 
     def _inside(self, rung: RungSpec, band: Band) -> Band:
