@@ -345,4 +345,48 @@ binding pi05 {
     point x_in = input
     boundary at model.action_out_proj { x = input, y = output }
   }
+
+  pipeline vla_tick_pipeline version 2 {
+    stage obs_encode at model.paligemma_with_expert.paligemma {
+      window images = input of model.paligemma_with_expert.paligemma.model.vision_tower
+      window language = input of model.paligemma_with_expert.paligemma.model.language_model.embed_tokens
+      capture eager "the masks are made of the observation's own lengths"
+    }
+    stage action_denoise at model.paligemma_with_expert.gemma_expert {
+      window noise = input of model.action_in_proj
+      window action_chunk = output of model.action_out_proj
+      capture graph "one graph for all steps"
+    }
+    loop denoise steps = config.num_inference_steps
+    cadence observation runs obs_encode
+    cadence tick runs (obs_encode, action_denoise)
+    cadence replan runs action_denoise
+
+    coverage complete_hot_path {
+      hot_path (
+        observation_preprocess, image_tower, image_features, language_embedding, prefix_layers, prefix_kv,
+        time_conditioning, action_embedding, expert_layers, euler_update
+      )
+      segment observation_preprocess : host_stage in obs_encode {
+        seam "PI05Policy's resize, normalisation and missing cameras"
+      }
+      segment image_tower : structure in obs_encode {
+        seats (vision_norm1, vision_qkv, vision_o, vision_norm2, vision_ffn)
+      }
+      segment image_features : host_stage in obs_encode { seam "multi_modal_projector" }
+      segment language_embedding : host_stage in obs_encode { seam "embed_language_tokens" }
+      segment prefix_layers : structure in obs_encode {
+        seats (prefix_qkv, prefix_attention, prefix_o, prefix_ffn)
+      }
+      segment prefix_kv : state_region in obs_encode {
+        seam "past_key_values of the prefix, copied at each step"
+      }
+      segment time_conditioning : structure in action_denoise { seats (time_in, time_out) }
+      segment action_embedding : structure in action_denoise { seats (action_in, action_out) }
+      segment expert_layers : structure in action_denoise {
+        seats (expert_norm1, expert_qkv, expert_attention, expert_o, expert_norm2, expert_ffn, expert_norm)
+      }
+      segment euler_update : state_region in action_denoise { seam "x_t + dt * v_t" }
+    }
+  }
 }

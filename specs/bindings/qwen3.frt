@@ -144,6 +144,39 @@ binding qwen3 {
     boundary at model.norm { x = input, y = output }
   }
 
+  pipeline autoregressive_decode_pipeline version 2 {
+    stage prefill at model {
+      window token_ids = input of model.embed_tokens
+      window logits = output of lm_head
+      capture eager "its length is the prompt's"
+    }
+    stage token_select at lm_head {
+      window logits = output of lm_head
+      policy greedy
+    }
+    stage decode at model {
+      window token_id = input of model.embed_tokens
+      window logits = output of lm_head
+      capture bucketed "by the length of a static cache"
+    }
+    loop generate steps = config.max_position_embeddings
+
+    coverage complete_hot_path {
+      hot_path (
+        prefill_embedding, prefill_layers, prefill_readout, decode_embedding, decode_layers, kv_cache,
+        decode_readout, token_choice
+      )
+      segment prefill_embedding : host_stage in prefill { seam "model.embed_tokens" }
+      segment prefill_layers : structure in prefill { seats (qkv, rope, o, ffn) }
+      segment prefill_readout : host_stage in prefill { seam "model.norm and lm_head" }
+      segment decode_embedding : host_stage in decode { seam "model.embed_tokens" }
+      segment decode_layers : structure in decode { seats (qkv, rope, o, ffn) }
+      segment kv_cache : state_region in decode { seam "the layers of the cache that is handed in" }
+      segment decode_readout : host_stage in decode { seam "model.norm and lm_head" }
+      segment token_choice : control in token_select { seam "the largest of the last logits" }
+    }
+  }
+
   evidence """
   Up to transformers 5.12 none of its decoders can be imported beside the `kernels` package that
   frtspec needs: transformers named its kernels without a version, which `kernels` refuses.

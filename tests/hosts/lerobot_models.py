@@ -378,12 +378,18 @@ def key(seat: Any) -> list[Any]:
 
 
 def main(overlay: str, name: str, what: str = "") -> None:
-    """``what``: nothing for the catalog's binding, ``scan``, or a file with one binding."""
+    """``what``: nothing for the catalog's binding, ``scan``, ``tick``, or a file with one
+    binding."""
     prepare(Path(overlay))
     torch.manual_seed(7)
     built = HOSTS[name]()
     if what == "scan":
         found = scanned(built, name)
+    elif what == "tick":
+        from tests.hosts import lerobot_tick
+
+        use = importlib.import_module(f"flashrt_gen.{name}.vla_tick_pipeline").USE
+        found = lerobot_tick.report(built[0], built[2][0], use)
     elif what:
         found = verified(built, compiled(Path(what).read_text()))
     else:

@@ -81,3 +81,14 @@ def test_a_scan_finds_what_the_binding_names(name: str) -> None:
     assert found["missed"] == [] and found["unexplained"] == []
     told = [p for seat in found["verified"]["seats"] for p in seat["problems"]]
     assert told == [] and found["verified"]["ok"], found["draft"]
+
+
+def test_a_tick_of_pi05_keeps_the_rules_of_its_pipeline() -> None:
+    found = report("pi05", "tick")
+    assert found["ok"], found["said"]
+    assert found["stages"] == ["obs_encode", "action_denoise", "action_denoise"]
+    assert found["modules"] == {
+        "obs_encode": "PaliGemmaForConditionalGenerationWithPiGemma",
+        "action_denoise": "PiGemmaForCausalLM",
+    }
+    assert found["distance"] < 1e-5

@@ -140,7 +140,7 @@ USE = trace.PipelineUse(
         "replan": ("action_denoise",),
     },
     coverage=COVERAGE,
-    imported="lerobot below 0.6 pins torch below 2.11: its classes could not be built and run",
+    imported="`smolvla_base` is no version of lerobot, and the pipeline names its places in words",
 )
 
 

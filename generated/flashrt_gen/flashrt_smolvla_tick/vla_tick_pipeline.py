@@ -49,7 +49,7 @@ USE = trace.PipelineUse(
         "tick": ("obs_encode", "action_denoise"),
         "replan": ("action_denoise",),
     },
-    imported="lerobot below 0.6 pins torch below 2.11: its classes could not be built and run",
+    imported="`smolvla_base` is no version of lerobot, and the pipeline names its places in words",
 )
 
 

@@ -51,6 +51,7 @@ the expert at every step of the denoising loop.
     time_in            linear_proj v1       model.time_mlp_in
     time_out           linear_proj v1       model.time_mlp_out
     action_out         linear_proj v1       model.action_out_proj
+    vla_tick_pipeline v2: obs_encode, action_denoise (its own module)
 """
 
 from __future__ import annotations
@@ -712,8 +713,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="pi05",
-    source_digest="268958184b332435ed5ec3c968ed022a6009c0fbca61df2f233644490bbc690e",
-    contract_digest="4b3182d3d6f90abc2ac43727b9a6215ac2af54c89b214fae078fe4d921e7fd3c",
+    source_digest="7b19026673c4a381402d2c81120fc2c0016259a14bce573d8cca8b9e326c2be3",
+    contract_digest="197bbecdd63f3288e16aa494065bc5416257573b7082ec31850002a6fa7feda1",
     hosts=(rt.Host("lerobot", ">=0.6.1,<0.7", classes=("PI05Policy",)),),
     dims=dims,
     seats=seats,

@@ -17,6 +17,7 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     ffn_norm     norm_fused v2        model.layers.{i}.post_attention_layernorm
     ffn          decoder_ffn.mlp v1   model.layers.{i}.mlp
     final_norm   norm_fused v2        model.norm
+    autoregressive_decode_pipeline v2: prefill, token_select, decode (its own module)
 """
 
 from __future__ import annotations
@@ -352,8 +353,8 @@ def links(model: torch.nn.Module) -> list[rt.Chain | rt.SeatGroup]:
 
 HOST = rt.HostBinding(
     name="qwen3",
-    source_digest="870550c26d94f9f91b13573bf4d02d5125fbdfc641ef3893a91e95c5ae4e99c2",
-    contract_digest="5363a779980fbff415ee81f6d797b9817c829ce0df9eebf052241caa46f49788",
+    source_digest="8bad1cc519e32a6db38c8714db1ec5dc9ace89bb4da9e715cedc8ed75b2d2728",
+    contract_digest="3a9958d407ab6842eb2f5dafd4f6ab244be976c98a149f21cf887e4738310046",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3ForCausalLM",)),),
     dims=dims,
     seats=seats,
