@@ -241,8 +241,9 @@ class RungMethods:
         if kernel.axis is not None:
             served = only.get(kernel.axis, self.cut.served.axes.get(kernel.axis, ()))
         arms = [arm for arm in kernel.arms if kernel.axis is None or arm[0] in served]
+        taken = self._taken([arg for _, _, args in arms for arg in args])
         calls = [
-            (value, f"self.kernel.{entry}", [self._argument(arg, sizes) for arg in args])
+            (value, f"self.kernel.{entry}", [self._argument(arg, sizes, taken) for arg in args])
             for value, entry, args in arms
         ]
         result = "Tensor" if len(self.cut.targets) == 1 else "tuple[Tensor, ...]"
@@ -257,21 +258,43 @@ class RungMethods:
             lines = [f"out: {result}", f"match self.{kernel.axis}:"]
             for value, entry, args in calls:
                 lines += [f"    case {pyrepr(value)}:", f"        out = {call(entry, *args)}"]
-        return self._function(name, "One kernel call", [*sizes.lines(), *lines, "return out"])
+        first = [line for _, line in taken.values()]
+        return self._function(
+            name, "One kernel call", [*sizes.lines(), *first, *lines, "return out"]
+        )
 
-    def _argument(self, arg: KernelArg, sizes: Sizes) -> str:
+    def _taken(self, args: Sequence[KernelArg]) -> dict[str, tuple[str, str]]:
+        """What calls quantise by scales of the call itself: scale -> the local that holds codes
+        and scales, and the line that makes it."""
+        scales = {scale.name: scale for scale in self.impl.scales}
+        out: dict[str, tuple[str, str]] = {}
+        for arg in args:
+            scale = scales[arg.quantize[1]] if arg.quantize is not None else None
+            if scale is None or scale.kind != "dynamic" or scale.name in out:
+                continue
+            local = free(f"{arg.name}_q", {*names_in(self.cut), *RESERVED})
+            value = Py(self._handed_in(arg.name))
+            made = quantize_call(format_of(scale), value, scale.granularity, at_call=True)
+            out[scale.name] = (local, f"{local} = {made}")
+        return out
+
+    def _argument(self, arg: KernelArg, sizes: Sizes, taken: Mapping[str, tuple[str, str]]) -> str:
         match arg.kind:
             case "point":
                 value = Py(self._handed_in(arg.name))
+            case "scale" if arg.name in taken:
+                value = Py(f"{taken[arg.name][0]}.scale", PRIMARY)
             case "pack" | "scale" | "slot":
                 value = Py(f"self.{arg.name}", PRIMARY)
-            case "pack_scale":
-                value = Py(f"self.{arg.name}_scale", PRIMARY)
+            case "pack_scale" | "pack_tensor_scale":
+                value = Py(f"self.{arg.name}{arg.kind.removeprefix('pack')}", PRIMARY)
             case "dim":
                 value = Py(sizes(arg.name))
             case _:
                 value = Py(arg.name, ATOM)
-        if arg.quantize is not None:
+        if arg.quantize is not None and arg.quantize[1] in taken:
+            value = Py(f"{taken[arg.quantize[1]][0]}.data", PRIMARY)
+        elif arg.quantize is not None:
             format, scale = arg.quantize
             form = QUANTISED.get(format)
             if form is None or form.codes is None:

@@ -70,6 +70,8 @@ class _Builder:
             sizes,
             self.scope,
             lambda format: scaling.meets_codes(scales, format) if whole else None,
+            frozenset(pack.name for pack in packs or () if pack.format == "nvfp4"),
+            frozenset(scale.name for scale in scales if scale.kind == "dynamic"),
         )
         ladder = rungs.ladder(self.members(ast.RungDecl))
         banded = [(m, rungs.band(m)) for m in self.members(ast.BandDecl)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -21,20 +21,23 @@ from frtspec.sema.target import Target
 from frtspec.syntax import ast
 
 RUNG, LOWER, BAND, SERVES = "FRT0404", "FRT0405", "FRT0408", "FRT0409"
-REGION = "FRT0415"
+REGION, AT_CALL = "FRT0415", "FRT0420"
 CASTS = ("f32", "bf16", "fp16")
 
 
 @dataclass
 class Rungs:
     """Builds the rungs of one impl. ``scope`` holds its packs and scales; ``codes`` says
-    whether some product is one of codes in a format."""
+    whether some product is one of codes in a format. ``two_level``: packs whose format has a
+    scale of the whole tensor on top; ``dynamic``: scales that are taken at each call."""
 
     context: Context
     target: Target
     sizes: Sizes
     scope: Scope
     codes: Callable[[str], bool | None]
+    two_level: Collection[str] = ()
+    dynamic: Collection[str] = ()
 
     def ladder(self, nodes: Sequence[ast.RungDecl]) -> tuple[ir.Rung, ...]:
         built = [self.rung(node) for node in nodes]
@@ -200,7 +203,10 @@ class Rungs:
 
     def arguments(self, args: tuple[ast.Arg, ...]) -> tuple[ir.KernelArg, ...]:
         built = [self.argument(arg) for arg in args]
-        return tuple(arg for arg in built if arg is not None)
+        found = tuple(arg for arg in built if arg is not None)
+        if args and len(found) == len(args):
+            self.taken_at_call(found, args[0].span)
+        return found
 
     def argument(self, arg: ast.Arg) -> ir.KernelArg | None:
         keyword = None if arg.name is None else arg.name.id
@@ -210,13 +216,10 @@ class Rungs:
                 return None if kind is None else ir.KernelArg(keyword, kind, name.id)
             case ast.Number(value=value):
                 return ir.KernelArg(keyword, "const", plain_text(value))
-            case ast.Field(base=ast.Name() as base, name=ast.Name(id="scale")):
-                if self.symbol_kind(base) != "pack":
-                    packs = [n for n, s in self.scope.names.items() if s.kind == "pack"]
-                    self.context.unknown("pack", base, packs)
-                    return None
-                self.context.use("pack", base.id)
-                return ir.KernelArg(keyword, "pack_scale", base.id)
+            case ast.Field(
+                base=ast.Name() as base, name=ast.Name(id="scale" | "tensor_scale") as of
+            ):
+                return self.pack_scale(keyword, base, of)
             case ast.Call(func=ast.Name(id=cast), args=(ast.Arg(value=ast.Name() as name),)) if (
                 cast in CASTS
             ):
@@ -233,10 +236,34 @@ class Rungs:
                 self.bad(
                     "this is no argument of a kernel",
                     arg.span,
-                    "arguments are tensors handed in, packs, pack.scale, scales, slots, dims and "
+                    "arguments are tensors handed in, packs, pack.scale, pack.tensor_scale, scales, slots, dims and "
                     "numbers; bf16(x) casts and quantize(x, fp8_e4m3, s) quantises first",
                 )
                 return None
+
+    def pack_scale(self, keyword: str | None, base: ast.Name, of: ast.Name) -> ir.KernelArg | None:
+        if self.symbol_kind(base) != "pack":
+            packs = [n for n, s in self.scope.names.items() if s.kind == "pack"]
+            self.context.unknown("pack", base, packs)
+            return None
+        self.context.use("pack", base.id)
+        if of.id == "tensor_scale" and base.id not in self.two_level:
+            message = f"pack `{base.id}` has one level of scales"
+            self.bad(message, of.span, f"write {base.id}.scale; nvfp4 has a tensor_scale as well")
+            return None
+        return ir.KernelArg(keyword, f"pack_{of.id}", base.id)
+
+    def taken_at_call(self, args: tuple[ir.KernelArg, ...], span: Span) -> None:
+        """A scale that is taken at each call exists where the call quantises something by it."""
+        there = {arg.quantize[1] for arg in args if arg.quantize is not None}
+        for arg in args:
+            if arg.kind == "scale" and arg.name in self.dynamic and arg.name not in there:
+                self.context.error(
+                    AT_CALL,
+                    f"scale `{arg.name}` is taken at each call, and this one quantises nothing by it",
+                    span,
+                    help=f"hand over quantize(x, format, {arg.name}) as well",
+                )
 
     def quantized(
         self, arg: ast.Arg, keyword: str | None, inner: tuple[ast.Arg, ...]

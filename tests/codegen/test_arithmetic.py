@@ -348,6 +348,58 @@ def test_a_band_and_its_rung(rungs: dict[str, ModuleType]) -> None:
     assert handed[0][0].dtype == torch.float8_e4m3fn and handed[0][3].shape == (5, 1)
 
 
+CALLS = """frt 1
+
+structure s version 1 {
+  dim M, D, F
+  in  x [rows M, D] : host
+  out y [rows M, F] : host
+  slot w [D, F]
+  reference {
+    point x_in = x
+    yield y = x_in @ w
+  }
+}
+
+impl eight for s version 1 {
+  pack  weight = quantize(w.T, int8, per channel)
+  scale in_s   = dynamic(x_in, per row)
+  rung local "ours" version 1 {
+    call gemm (quantize(x_in, int8, in_s), in_s, weight, weight.scale)
+  }
+  rung emulate
+}
+
+impl four for s version 1 {
+  pack  weight = quantize(w.T, nvfp4, per block 16)
+  scale in_s   = dynamic(x_in, per block 16)
+  rung local "ours" version 1 {
+    call gemm (quantize(x_in, nvfp4, in_s), in_s, weight, weight.scale, s = weight.tensor_scale)
+  }
+  rung emulate
+}
+"""
+
+
+def test_a_call_gets_the_codes_and_scales_that_it_makes() -> None:
+    x, w, made = torch.randn(3, 32), torch.randn(32, 16), impls_of(CALLS)
+    eight, four = made["eight"].Impl(w=w), made["four"].Impl(w=w)
+    handed: list[Any] = []
+    for impl in (eight, four):
+        impl.kernel = kernel(gemm=lambda *args, **named: handed.append((args, named)))
+        impl.run_local(x)
+    wanted = numerics.quantize_int8(x, per="row")
+    (codes, scale, weight, weight_scale), none = handed[0]
+    assert torch.equal(codes, wanted.data) and torch.equal(scale, wanted.scale) and not none
+    assert codes.dtype == torch.int8 and scale.shape == (3, 1)
+    assert weight is eight.weight and weight_scale is eight.weight_scale
+    (codes, scale, _, _), named = handed[1]
+    blocks = numerics.quantize_nvfp4_one_level(x)
+    assert torch.equal(codes, blocks.data)
+    assert torch.equal(scale.view(torch.uint8), blocks.scale.view(torch.uint8))
+    assert named["s"] is four.weight_tensor_scale and named["s"].dtype == torch.float32
+
+
 TWO = """frt 1
 
 structure two version 1 {{

@@ -330,6 +330,24 @@ CODES = (
         'Add evidence """…""" with the reason, or ask for as much as the structure does.',
     ),
     code(
+        "0420",
+        "impls",
+        "scale of a call that makes none",
+        "A dynamic scale comes with the codes that it belongs to. A kernel can be handed it where "
+        "the same call quantises a tensor by it.",
+        swap(
+            file(
+                STRUCTURE,
+                _HUB.replace("static(x_in)", "dynamic(x_in, per row)")
+                .replace("per tensor)", "per channel)")
+                .replace("weight, weight.scale", "in_s, weight, weight.scale"),
+            ),
+            "quantize(x_in, fp8_e4m3, in_s)",
+            "bf16(x_in)",
+        ),
+        "Add quantize(x, format, scale), or let the kernel take the scale itself.",
+    ),
+    code(
         "0501",
         "schemes",
         "route to a form that no impl offers",

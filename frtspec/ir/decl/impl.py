@@ -97,8 +97,8 @@ class Numerics:
 class KernelArg:
     """One argument of a kernel entry.
 
-    ``kind``: ``point`` (the tensor handed in), ``pack``, ``pack_scale``, ``scale``,
-    ``slot``, ``dim``, ``const``. ``cast``: dtype it is cast to first (``bf16(x)``);
+    ``kind``: ``point`` (the tensor handed in), ``pack``, ``pack_scale``,
+    ``pack_tensor_scale``, ``scale``, ``slot``, ``dim``, ``const``. ``cast``: dtype it is cast to first (``bf16(x)``);
     ``quantize``: (format, scale name) it is quantised with first.
     """
 
