@@ -12,6 +12,7 @@ from frtspec.runtime.records import SeatRecord, UnitRecord
 
 if TYPE_CHECKING:
     from frtspec.runtime.plan import Plan
+    from frtspec.runtime.spec import ImplSpec
 
 Json = dict[str, Any]
 
@@ -101,6 +102,7 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
         "parameters": record.parameters,
         "decision": record.decision and asdict(record.decision),
         "impl": built.spec.name if built is not None else None,
+        "synthetic": {} if built is None else _own_gates(built.spec),
         "rung": built.rung.label if built is not None else None,
         "bands": [asdict(use) for use in built.bands] if built is not None else [],
         "trail": [asdict(row) for row in trail],
@@ -110,12 +112,22 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
     }
 
 
+def _own_gates(spec: ImplSpec) -> Json:
+    """What the gate harness holds the impl to in place of the structure's own bounds."""
+    return {kind: [asdict(bound) for bound in bounds] for kind, bounds in spec.gates.items()}
+
+
 def _metrics(plan: Plan) -> Json:
     noise = plan.noise
     return {
         "output_kind": plan.output_kind,
         "noise": noise
-        and {"bit_equal": noise.bit_equal, "metrics": noise.metrics, "note": noise.note},
+        and {
+            "bit_equal": noise.bit_equal,
+            "metrics": noise.metrics,
+            "note": noise.note,
+            "variations": [asdict(variation) for variation in noise.variations],
+        },
         "seats": {r.name: [_gate(result) for result in r.gates] for r in plan.seats},
         "units": [_unit(unit) for unit in plan.units],
         "unions": [_unit(unit) for unit in plan.unions],
@@ -144,6 +156,7 @@ def _unit(unit: UnitRecord) -> Json:
     speed: Latency | None = unit.latency
     return {
         "name": unit.name,
+        "kind": unit.kind,
         "seats": list(unit.seats),
         "host": _gate(unit.host) if unit.host is not None else None,
         "latency": asdict(speed) if speed is not None else None,
