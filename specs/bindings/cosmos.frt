@@ -123,6 +123,22 @@ binding cosmos {
       expect class (RMSNorm) of (norm_q, norm_k)
     }
 
+    seat attention : attention_core version 1 at transformer_blocks.{i}.attn1 {
+      dims { H = H, Hkv = H, D = Dh }
+      form route (dispatched_attention)
+      variant scaling = head_dim
+      point q_in = arg q of dispatched_attention
+      point k_in = arg k of dispatched_attention
+      point v_in = arg v of dispatched_attention
+      boundary at transformer_blocks.{i}.attn1 {
+        q = arg q of dispatched_attention : tokens_first,
+        k = arg k of dispatched_attention : tokens_first,
+        v = arg v of dispatched_attention : tokens_first,
+        mask = arg mask of dispatched_attention,
+        y = output of dispatched_attention
+      }
+    }
+
     seat o : linear_proj version 1 at transformer_blocks.{i}.attn1.to_out.0 {
       dims { K = D, N = D }
       variant bias = none
@@ -155,6 +171,22 @@ binding cosmos {
       point held = output
       boundary at transformer_blocks.{i}.attn2.to_v { x = input, y = output }
       expect returns tensor
+    }
+
+    seat cross_attention : attention_core version 1 at transformer_blocks.{i}.attn2 {
+      dims { H = H, Hkv = H, D = Dh }
+      form route (dispatched_attention)
+      variant scaling = head_dim
+      point q_in = arg q of dispatched_attention
+      point k_in = arg k of dispatched_attention
+      point v_in = arg v of dispatched_attention
+      boundary at transformer_blocks.{i}.attn2 {
+        q = arg q of dispatched_attention : tokens_first,
+        k = arg k of dispatched_attention : tokens_first,
+        v = arg v of dispatched_attention : tokens_first,
+        mask = arg mask of dispatched_attention,
+        y = output of dispatched_attention
+      }
     }
 
     seat cross_o : linear_proj version 1 at transformer_blocks.{i}.attn2.to_out.0 {

@@ -89,6 +89,22 @@ binding flux {
       point x_in = input of add_q_proj
     }
 
+    seat attention : attention_core version 1 at transformer_blocks.{i}.attn {
+      dims { H = H, Hkv = H, D = Dh }
+      form route (dispatched_attention)
+      variant scaling = head_dim
+      point q_in = arg q of dispatched_attention
+      point k_in = arg k of dispatched_attention
+      point v_in = arg v of dispatched_attention
+      boundary at transformer_blocks.{i}.attn {
+        q = arg q of dispatched_attention : tokens_first,
+        k = arg k of dispatched_attention : tokens_first,
+        v = arg v of dispatched_attention : tokens_first,
+        mask = arg mask of dispatched_attention,
+        y = output of dispatched_attention
+      }
+    }
+
     seat o : linear_proj version 1 at transformer_blocks.{i}.attn.to_out.0 {
       dims { K = D, N = D }
       variant bias = add
@@ -200,6 +216,22 @@ binding flux {
         v_out = arg v of dispatched_attention
       }
       expect class (RMSNorm) of (norm_q, norm_k)
+    }
+
+    seat single_attention : attention_core version 1 at single_transformer_blocks.{j}.attn {
+      dims { H = H, Hkv = H, D = Dh }
+      form route (dispatched_attention)
+      variant scaling = head_dim
+      point q_in = arg q of dispatched_attention
+      point k_in = arg k of dispatched_attention
+      point v_in = arg v of dispatched_attention
+      boundary at single_transformer_blocks.{j}.attn {
+        q = arg q of dispatched_attention : tokens_first,
+        k = arg k of dispatched_attention : tokens_first,
+        v = arg v of dispatched_attention : tokens_first,
+        mask = arg mask of dispatched_attention,
+        y = output of dispatched_attention
+      }
     }
 
     seat single_up : linear_proj version 1 at single_transformer_blocks.{j}.proj_mlp {

@@ -169,7 +169,9 @@ WAN = Diffusion(
     _wan,
     _video,
     dict.fromkeys(
-        ["block", "qkv", "qk", "o", "norm2", "cross_q", "cross_k", "cross_v", "cross_o", "ffn"], 2
+        ["block", "qkv", "qk", "attention", "o", "norm2", "cross_q", "cross_k", "cross_v"]
+        + ["cross_attention", "cross_o", "ffn"],
+        2,
     ),
 )
 COSMOS = Diffusion(
@@ -177,8 +179,8 @@ COSMOS = Diffusion(
     _cosmos,
     _world,
     dict.fromkeys(
-        ["norm1", "norm2", "norm3", "qkv", "qk", "o"]
-        + ["cross_q", "cross_k", "cross_v", "cross_o", "ffn"],
+        ["norm1", "norm2", "norm3", "qkv", "qk", "attention", "o"]
+        + ["cross_q", "cross_k", "cross_v", "cross_attention", "cross_o", "ffn"],
         2,
     ),
 )
@@ -187,8 +189,8 @@ FLUX = Diffusion(
     _flux,
     _image,
     dict.fromkeys(
-        ["norm1", "norm1_context", "qkv", "add_qkv", "o", "add_o", "ff", "ff_context"]
-        + ["single_norm", "single_qkv", "single_qk", "single_up", "single_out"],
+        ["norm1", "norm1_context", "qkv", "add_qkv", "attention", "o", "add_o", "ff", "ff_context"]
+        + ["single_norm", "single_qkv", "single_qk", "single_attention", "single_up", "single_out"],
         2,
     )
     | {"norm_out": 1, "out": 1},

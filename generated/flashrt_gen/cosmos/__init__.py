@@ -7,17 +7,25 @@ The products have no biases, the gelu is the exact one, and each adaptive norm p
 conditioning through a small middle width. Before diffusers 0.37 the attention is computed
 inside the processor, so nothing could be routed.
 
-    norm1     adaln_producer v2   transformer_blocks.{i}.norm1
-    norm2     adaln_producer v2   transformer_blocks.{i}.norm2
-    norm3     adaln_producer v2   transformer_blocks.{i}.norm3
-    qkv       qkv_pack v1         transformer_blocks.{i}.attn1   (to_q, to_k, to_v)
-    qk        qk_norm_rope v1     transformer_blocks.{i}.attn1   (function dispatched_attention)
-    o         linear_proj v1      transformer_blocks.{i}.attn1.to_out.0
-    cross_q   linear_proj v1      transformer_blocks.{i}.attn2.to_q
-    cross_k   cadence_static v1   transformer_blocks.{i}.attn2.to_k   (once a prompt)
-    cross_v   cadence_static v1   transformer_blocks.{i}.attn2.to_v   (once a prompt)
-    cross_o   linear_proj v1      transformer_blocks.{i}.attn2.to_out.0
-    ffn       vision_ffn.mlp v3   transformer_blocks.{i}.ff
+    norm1             adaln_producer v2   transformer_blocks.{i}.norm1
+    norm2             adaln_producer v2   transformer_blocks.{i}.norm2
+    norm3             adaln_producer v2   transformer_blocks.{i}.norm3
+    qkv               qkv_pack v1         transformer_blocks.{i}.attn1   (to_q, to_k, to_v)
+    qk                qk_norm_rope v1
+        transformer_blocks.{i}.attn1
+        (function dispatched_attention)
+    attention         attention_core v1
+        transformer_blocks.{i}.attn1
+        (function dispatched_attention)
+    o                 linear_proj v1      transformer_blocks.{i}.attn1.to_out.0
+    cross_q           linear_proj v1      transformer_blocks.{i}.attn2.to_q
+    cross_k           cadence_static v1   transformer_blocks.{i}.attn2.to_k   (once a prompt)
+    cross_v           cadence_static v1   transformer_blocks.{i}.attn2.to_v   (once a prompt)
+    cross_attention   attention_core v1
+        transformer_blocks.{i}.attn2
+        (function dispatched_attention)
+    cross_o           linear_proj v1      transformer_blocks.{i}.attn2.to_out.0
+    ffn               vision_ffn.mlp v3   transformer_blocks.{i}.ff
 """
 
 from __future__ import annotations
@@ -30,6 +38,7 @@ import torch
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
     adaln_producer_v2,
+    attention_core_v1,
     cadence_static_v1,
     linear_proj_v1,
     qk_norm_rope_v1,
@@ -257,6 +266,43 @@ def qk(model: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at transformer_blocks.{i}.attn1."""
+    at = f"transformer_blocks.{i}.attn1"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["H"], "Hkv": size["H"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("dispatched_attention", "q"),
+            "k_in": rt.RoutedInput("dispatched_attention", "k"),
+            "v_in": rt.RoutedInput("dispatched_attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("dispatched_attention", "q", layout="tokens_first"),
+                "k": rt.RoutedInput("dispatched_attention", "k", layout="tokens_first"),
+                "v": rt.RoutedInput("dispatched_attention", "v", layout="tokens_first"),
+                "mask": rt.RoutedInput("dispatched_attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("dispatched_attention")},
+        ),
+        routed=rt.Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+    )
+
+
 def o(size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at transformer_blocks.{i}.attn1.to_out.0."""
     at = f"transformer_blocks.{i}.attn1.to_out.0"
@@ -333,6 +379,43 @@ def cross_v(size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def cross_attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at transformer_blocks.{i}.attn2."""
+    at = f"transformer_blocks.{i}.attn2"
+    return rt.Seat(
+        name=f"cross_attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["H"], "Hkv": size["H"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("dispatched_attention", "q"),
+            "k_in": rt.RoutedInput("dispatched_attention", "k"),
+            "v_in": rt.RoutedInput("dispatched_attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("dispatched_attention", "q", layout="tokens_first"),
+                "k": rt.RoutedInput("dispatched_attention", "k", layout="tokens_first"),
+                "v": rt.RoutedInput("dispatched_attention", "v", layout="tokens_first"),
+                "mask": rt.RoutedInput("dispatched_attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("dispatched_attention")},
+        ),
+        routed=rt.Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+    )
+
+
 def cross_o(size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at transformer_blocks.{i}.attn2.to_out.0."""
     at = f"transformer_blocks.{i}.attn2.to_out.0"
@@ -387,10 +470,12 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(norm3(size, i))
         found.append(qkv(size, i))
         found.append(qk(model, size, i))
+        found.append(attention(size, i))
         found.append(o(size, i))
         found.append(cross_q(size, i))
         found.append(cross_k(size, i))
         found.append(cross_v(size, i))
+        found.append(cross_attention(size, i))
         found.append(cross_o(size, i))
         found.append(ffn(size, i))
     return found
@@ -398,8 +483,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="cosmos",
-    source_digest="a1e48ccaac2e80656316519096baffd8aa2266a6c4147122d5cd7d070b7f97eb",
-    contract_digest="cdfa9720222fc5b754bf54bafb6543460f936b77928b091d483d94d334542f48",
+    source_digest="544542553105190812fe6926ffc738b626079f0e002e27ceeb57f46b8e15f61d",
+    contract_digest="e1d99242e65e0cf41f56a983b56660d7bee04decd17c19d1b2ae85d3a48cdc52",
     hosts=(rt.Host("diffusers", ">=0.37,<0.43", classes=("CosmosTransformer3DModel",)),),
     dims=dims,
     seats=seats,

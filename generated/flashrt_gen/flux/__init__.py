@@ -7,25 +7,31 @@ Joint blocks hold two streams, text and image, that meet in one attention; singl
 one. Queries and keys of both streams are normed apart and joined before the rotation, so the
 region of norms and rotation exists in the single blocks only.
 
-    norm1           adaln_producer v1   transformer_blocks.{i}.norm1
-    norm1_context   adaln_producer v1   transformer_blocks.{i}.norm1_context
-    qkv             qkv_pack v1         transformer_blocks.{i}.attn   (to_q, to_k, to_v)
-    add_qkv         qkv_pack v1
+    norm1              adaln_producer v1   transformer_blocks.{i}.norm1
+    norm1_context      adaln_producer v1   transformer_blocks.{i}.norm1_context
+    qkv                qkv_pack v1         transformer_blocks.{i}.attn   (to_q, to_k, to_v)
+    add_qkv            qkv_pack v1
         transformer_blocks.{i}.attn
         (add_q_proj, add_k_proj, add_v_proj)
-    o               linear_proj v1      transformer_blocks.{i}.attn.to_out.0
-    add_o           linear_proj v1      transformer_blocks.{i}.attn.to_add_out
-    ff              vision_ffn.mlp v3   transformer_blocks.{i}.ff
-    ff_context      vision_ffn.mlp v3   transformer_blocks.{i}.ff_context
-    single_norm     adaln_producer v1   single_transformer_blocks.{j}.norm
-    single_qkv      qkv_pack v1         single_transformer_blocks.{j}.attn   (to_q, to_k, to_v)
-    single_qk       qk_norm_rope v1
+    attention          attention_core v1
+        transformer_blocks.{i}.attn
+        (function dispatched_attention)
+    o                  linear_proj v1      transformer_blocks.{i}.attn.to_out.0
+    add_o              linear_proj v1      transformer_blocks.{i}.attn.to_add_out
+    ff                 vision_ffn.mlp v3   transformer_blocks.{i}.ff
+    ff_context         vision_ffn.mlp v3   transformer_blocks.{i}.ff_context
+    single_norm        adaln_producer v1   single_transformer_blocks.{j}.norm
+    single_qkv         qkv_pack v1         single_transformer_blocks.{j}.attn   (to_q, to_k, to_v)
+    single_qk          qk_norm_rope v1
         single_transformer_blocks.{j}.attn
         (function dispatched_attention)
-    single_up       linear_proj v1      single_transformer_blocks.{j}.proj_mlp
-    single_out      linear_proj v1      single_transformer_blocks.{j}.proj_out
-    norm_out        adaln_producer v1   norm_out
-    out             linear_proj v1      proj_out
+    single_attention   attention_core v1
+        single_transformer_blocks.{j}.attn
+        (function dispatched_attention)
+    single_up          linear_proj v1      single_transformer_blocks.{j}.proj_mlp
+    single_out         linear_proj v1      single_transformer_blocks.{j}.proj_out
+    norm_out           adaln_producer v1   norm_out
+    out                linear_proj v1      proj_out
 """
 
 from __future__ import annotations
@@ -38,6 +44,7 @@ import torch
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
     adaln_producer_v1,
+    attention_core_v1,
     linear_proj_v1,
     qk_norm_rope_v1,
     qkv_pack_v1,
@@ -182,6 +189,43 @@ def add_qkv(size: Mapping[str, int], i: int) -> rt.Seat:
         siblings=rt.Siblings(
             (f"{at}.add_q_proj", f"{at}.add_k_proj", f"{at}.add_v_proj"),
             prove=("shared_input", "call_order"),
+        ),
+    )
+
+
+def attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at transformer_blocks.{i}.attn."""
+    at = f"transformer_blocks.{i}.attn"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["H"], "Hkv": size["H"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("dispatched_attention", "q"),
+            "k_in": rt.RoutedInput("dispatched_attention", "k"),
+            "v_in": rt.RoutedInput("dispatched_attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("dispatched_attention", "q", layout="tokens_first"),
+                "k": rt.RoutedInput("dispatched_attention", "k", layout="tokens_first"),
+                "v": rt.RoutedInput("dispatched_attention", "v", layout="tokens_first"),
+                "mask": rt.RoutedInput("dispatched_attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("dispatched_attention")},
+        ),
+        routed=rt.Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
         ),
     )
 
@@ -384,6 +428,43 @@ def single_qk(size: Mapping[str, int], j: int) -> rt.Seat:
     )
 
 
+def single_attention(size: Mapping[str, int], j: int) -> rt.Seat:
+    """attention_core v1 at single_transformer_blocks.{j}.attn."""
+    at = f"single_transformer_blocks.{j}.attn"
+    return rt.Seat(
+        name=f"single_attention[{j}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["H"], "Hkv": size["H"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("dispatched_attention", "q"),
+            "k_in": rt.RoutedInput("dispatched_attention", "k"),
+            "v_in": rt.RoutedInput("dispatched_attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("dispatched_attention", "q", layout="tokens_first"),
+                "k": rt.RoutedInput("dispatched_attention", "k", layout="tokens_first"),
+                "v": rt.RoutedInput("dispatched_attention", "v", layout="tokens_first"),
+                "mask": rt.RoutedInput("dispatched_attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("dispatched_attention")},
+        ),
+        routed=rt.Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+    )
+
+
 def single_up(size: Mapping[str, int], j: int) -> rt.Seat:
     """linear_proj v1 at single_transformer_blocks.{j}.proj_mlp."""
     at = f"single_transformer_blocks.{j}.proj_mlp"
@@ -482,6 +563,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(norm1_context(size, i))
         found.append(qkv(size, i))
         found.append(add_qkv(size, i))
+        found.append(attention(size, i))
         found.append(o(size, i))
         found.append(add_o(size, i))
         found.append(ff(size, i))
@@ -490,6 +572,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(single_norm(size, j))
         found.append(single_qkv(size, j))
         found.append(single_qk(size, j))
+        found.append(single_attention(size, j))
         found.append(single_up(size, j))
         found.append(single_out(size, j))
     found.append(norm_out(size))
@@ -499,8 +582,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="flux",
-    source_digest="05abbcb425ed28c4cba8bdda441add2b44bf212efdacf9e4205e61c0c21da164",
-    contract_digest="5a3c9f6b9fc85d13b60bf1c9d076a71e6c381729cba40d59e416e0b1079d2108",
+    source_digest="c1bb1b559647e1f5c9beeceafc10089bbfbea2502fa2c24c099bb1acf8810c0d",
+    contract_digest="2d33d909486aea2d0b13bb6b7106f983fee857f76ef3f1072982828b377313ef",
     hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("FluxTransformer2DModel",)),),
     dims=dims,
     seats=seats,

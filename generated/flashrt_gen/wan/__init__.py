@@ -7,16 +7,18 @@ A block computes its modulation inline. Where the conditioning has one row a tok
 TI2V) the whole block is a seat; the parts of a block are seats on every Wan. Keys and values of
 the cross-attention depend on the prompt alone.
 
-    block     modnorm_qkv_chain v3   blocks.{i}   (whole, with its children)
-    qkv       qkv_pack v1            blocks.{i}.attn1   (to_q, to_k, to_v)
-    qk        qk_norm_rope v1        blocks.{i}.attn1   (function dispatched_attention)
-    o         linear_proj v1         blocks.{i}.attn1.to_out.0
-    norm2     norm_fused v1          blocks.{i}.norm2
-    cross_q   linear_proj v1         blocks.{i}.attn2.to_q
-    cross_k   cadence_static v1      blocks.{i}.attn2.to_k   (once a prompt)
-    cross_v   cadence_static v1      blocks.{i}.attn2.to_v   (once a prompt)
-    cross_o   linear_proj v1         blocks.{i}.attn2.to_out.0
-    ffn       vision_ffn.mlp v3      blocks.{i}.ffn
+    block             modnorm_qkv_chain v3   blocks.{i}   (whole, with its children)
+    qkv               qkv_pack v1            blocks.{i}.attn1   (to_q, to_k, to_v)
+    qk                qk_norm_rope v1        blocks.{i}.attn1   (function dispatched_attention)
+    attention         attention_core v1      blocks.{i}.attn1   (function dispatched_attention)
+    o                 linear_proj v1         blocks.{i}.attn1.to_out.0
+    norm2             norm_fused v1          blocks.{i}.norm2
+    cross_q           linear_proj v1         blocks.{i}.attn2.to_q
+    cross_k           cadence_static v1      blocks.{i}.attn2.to_k   (once a prompt)
+    cross_v           cadence_static v1      blocks.{i}.attn2.to_v   (once a prompt)
+    cross_attention   attention_core v1      blocks.{i}.attn2   (function dispatched_attention)
+    cross_o           linear_proj v1         blocks.{i}.attn2.to_out.0
+    ffn               vision_ffn.mlp v3      blocks.{i}.ffn
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import torch
 
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
+    attention_core_v1,
     cadence_static_v1,
     linear_proj_v1,
     modnorm_qkv_chain_v3,
@@ -181,6 +184,43 @@ def qk(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at blocks.{i}.attn1."""
+    at = f"blocks.{i}.attn1"
+    return rt.Seat(
+        name=f"attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["H"], "Hkv": size["H"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("dispatched_attention", "q"),
+            "k_in": rt.RoutedInput("dispatched_attention", "k"),
+            "v_in": rt.RoutedInput("dispatched_attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("dispatched_attention", "q", layout="tokens_first"),
+                "k": rt.RoutedInput("dispatched_attention", "k", layout="tokens_first"),
+                "v": rt.RoutedInput("dispatched_attention", "v", layout="tokens_first"),
+                "mask": rt.RoutedInput("dispatched_attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("dispatched_attention")},
+        ),
+        routed=rt.Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+    )
+
+
 def o(size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at blocks.{i}.attn1.to_out.0."""
     at = f"blocks.{i}.attn1.to_out.0"
@@ -276,6 +316,43 @@ def cross_v(size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def cross_attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at blocks.{i}.attn2."""
+    at = f"blocks.{i}.attn2"
+    return rt.Seat(
+        name=f"cross_attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["H"], "Hkv": size["H"], "D": size["Dh"]},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("dispatched_attention", "q"),
+            "k_in": rt.RoutedInput("dispatched_attention", "k"),
+            "v_in": rt.RoutedInput("dispatched_attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("dispatched_attention", "q", layout="tokens_first"),
+                "k": rt.RoutedInput("dispatched_attention", "k", layout="tokens_first"),
+                "v": rt.RoutedInput("dispatched_attention", "v", layout="tokens_first"),
+                "mask": rt.RoutedInput("dispatched_attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("dispatched_attention")},
+        ),
+        routed=rt.Routed(
+            "dispatched_attention",
+            via="processor",
+            function="dispatch_attention_fn",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attn_mask"},
+        ),
+    )
+
+
 def cross_o(size: Mapping[str, int], i: int) -> rt.Seat:
     """linear_proj v1 at blocks.{i}.attn2.to_out.0."""
     at = f"blocks.{i}.attn2.to_out.0"
@@ -331,12 +408,15 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         found.append(block(config, size, i))
         found.append(qkv(size, i))
         found.append(qk(config, size, i))
+        found.append(attention(size, i))
         found.append(o(size, i))
         if config.cross_attn_norm:
             found.append(norm2(config, size, i))
         found.append(cross_q(size, i))
         found.append(cross_k(size, i))
         found.append(cross_v(size, i))
+        if rt.first(rt.get(config, "added_kv_proj_dim"), lambda: None) is None:
+            found.append(cross_attention(size, i))
         found.append(cross_o(size, i))
         found.append(ffn(config, size, i))
     return found
@@ -344,8 +424,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="wan",
-    source_digest="21e28470144bb5bcc63d5888ab4626e6675855dc144cbb40640e013c4d3a0e83",
-    contract_digest="178f7aa2509105e8ecbfacf4e984def7b8fd6275641de98baf3841344c4cbaa6",
+    source_digest="edbdbf46735c725e115dc04ab126f1f82721424f05370559378af0a8216208a9",
+    contract_digest="836da400e5619bfc948c2cf08f3c19707d896302be3e80ab148615b500967e61",
     hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("WanTransformer3DModel",)),),
     dims=dims,
     seats=seats,
