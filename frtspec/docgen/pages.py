@@ -260,7 +260,10 @@ class _Page:
                 code(impl.name),
                 code(impl.seam) if impl.seam else "whole",
                 ", ".join(dict.fromkeys(rung.kind for rung in _rungs(impl))),
-                names(scheme.name for scheme in _schemes_of(program, self.key, impl)),
+                f"chains in {code(impl.wire)}"
+                if impl.wire
+                else names(scheme.name for scheme in _schemes_of(program, self.key, impl)),
+                _own_gates(impl),
                 first_sentence(impl.doc),
             )
             for impl in _impls_of(program, self.key)
@@ -271,7 +274,7 @@ class _Page:
         ]
         made = ["## Who serves it"]
         made.append(
-            table(("impl", "seam", "rungs", "schemes", "is"), impls)
+            table(("impl", "seam", "rungs", "schemes", "on random data", "is"), impls)
             if impls
             else "No impl yet: every scheme keeps it on the host."
         )
@@ -309,6 +312,17 @@ def _when(cond: Cond | None) -> str:
 
 def _impls_of(program: Program, key: Key) -> list[Impl]:
     return [impl for impl in program.impls.values() if impl.structure == key]
+
+
+def _own_gates(impl: Impl) -> str:
+    """Bounds of an impl's own, with the reason; of most, those of the structure hold."""
+    bounds = [
+        f"{gate.kind} {code(f'{m.metric} {m.op} {m.bound}')}"
+        for gate in impl.gates
+        for m in gate.metrics
+    ]
+    reason = f" ({first_sentence(impl.evidence[0])})" if impl.evidence else ""
+    return ", ".join(bounds) + reason if bounds else "as the structure asks"
 
 
 def _rungs(impl: Impl) -> Iterable[Rung]:

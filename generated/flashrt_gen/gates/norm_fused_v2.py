@@ -16,6 +16,7 @@ from itertools import product
 import torch
 
 from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
+from flashrt_gen.impls.norm_fused_v2_fp8_wire import NormFusedV2Fp8Wire
 from flashrt_gen.structures.norm_fused_v2 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -24,7 +25,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"M": 33, "D": 160},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (NormFusedV2Bf16,)
+IMPLS: tuple[type[BoundImpl], ...] = (NormFusedV2Bf16, NormFusedV2Fp8Wire)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""

@@ -24,8 +24,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="bf16_structural",
-    source_digest="02aee5e9b00c9ca8b3f4b0b7adee30423c7ff385c0426726dbe0a40fef18d2ea",
-    contract_digest="6d1060e9366d6f6a606119fda4c7ba0250a136d7764010bd288ae39fafa236e1",
+    source_digest="36489f22d88d6b362cfa62f2dc6374e8496394db23776a8e4fdbfb51d6d533c8",
+    contract_digest="62594dcde04469f4599816aa2c54117751eafe08900ca96cc642756cc63286b0",
     routes=(
         Route(
             "decoder_ffn",
@@ -71,6 +71,22 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route(
+            "cadence_static",
+            None,
+            stats={},
+            impl=None,
+            keep="nothing holds its result between refreshes: the host computes it at every call",
+            version=1,
+        ),
+        Route(
+            "decoder_block",
+            None,
+            stats={},
+            impl=None,
+            keep="no form runs a block as one: its norms and feed-forward part are seats of their own",
+            version=1,
+        ),
     ),
     otherwise="no form in the model's dtype for this structure",
 )

@@ -23,8 +23,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="none",
-    source_digest="1319ae1ff29a651295e261942db58947df9111d07aa16db78db80775556b64cd",
-    contract_digest="eca889935a2225b083d1b51f56c2269ce5d95efb44314f7376e0159e4bf2500d",
+    source_digest="2aba9a70f8e116a85373ee24b82ffa0ccb7f5b87e1f16c259ec8c0ecb0ec3f72",
+    contract_digest="6c5b4426f6c2d89cddab0f0390ad33843d38cdf04f0f70704648f1010486a6ef",
     routes=(
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
@@ -37,6 +37,22 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route(
+            "cadence_static",
+            None,
+            stats={},
+            impl=None,
+            keep="nothing holds its result between refreshes: the host computes it at every call",
+            version=1,
+        ),
+        Route(
+            "decoder_block",
+            None,
+            stats={},
+            impl=None,
+            keep="no form runs a block as one: its norms and feed-forward part are seats of their own",
+            version=1,
+        ),
     ),
     otherwise="quantisation is off (scheme none)",
 )
