@@ -27,7 +27,7 @@ from frtspec.runtime.errors import Refusal
 CLIENT = SpecifierSet(">=0.17,<1")
 """Versions of the ``kernels`` package that this loader is written for."""
 
-SHIPPED = Path(__file__).resolve().parent.parent / "packages"
+SHIPPED = Path(__file__).resolve().parents[2] / "packages"
 """Where rungs of kind ``local`` lie, one folder a package."""
 
 
