@@ -130,11 +130,42 @@ class UnitRecord:
 
 
 @dataclass(frozen=True)
+class Variation:
+    """The untouched host in a numerically neutral variation, against itself.
+
+    what     the variation
+    metrics  how far it is; None when it is the same bits, or could not be measured
+    broken   why it could not be measured
+    """
+
+    what: str
+    metrics: Mapping[str, float] | None = None
+    broken: str = ""
+
+    @property
+    def note(self) -> str:
+        if self.broken:
+            return f"{self.what}: {self.broken}"
+        if self.metrics is None:
+            return f"{self.what}: the same bits"
+        return f"{self.what}: " + ", ".join(f"{n} {v:.6g}" for n, v in self.metrics.items())
+
+
+@dataclass(frozen=True)
 class Noise:
-    """The untouched host against itself. ``metrics`` is None when it repeats bit for bit."""
+    """The untouched host against itself. ``metrics`` is None when it repeats bit for bit;
+    ``variations``: how far it moves when only the order of its sums, or its form, changes."""
 
     metrics: Mapping[str, float] | None
     note: str
+    variations: tuple[Variation, ...] = ()
+
+    def floor(self, metric: str) -> Mapping[str, float] | None:
+        """The figures of the variation (a second run among them) that is furthest by
+        ``metric``, where more is closer; None when all are the same bits."""
+        found = [self.metrics, *(v.metrics for v in self.variations)]
+        measured = [m for m in found if m is not None and metric in m]
+        return min(measured, key=lambda m: m[metric], default=None)
 
     @property
     def bit_equal(self) -> bool:

@@ -25,11 +25,13 @@ from frtspec.runtime.calibration.source import Source
 from frtspec.runtime.chains.negotiate import ChainRecord
 from frtspec.runtime.eligibility import schemes, selecting
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.gating.arms import Runner, check_form
 from frtspec.runtime.gating.outputs import Untouched
 from frtspec.runtime.gating.reference import SeatReference
 from frtspec.runtime.hosts import host as hosts
 from frtspec.runtime.hosts import links
 from frtspec.runtime.hosts.coverage import inventory
+from frtspec.runtime.memory.store import WeightStore
 from frtspec.runtime.observation import observe, samples
 from frtspec.runtime.observation.samples import Thunk
 from frtspec.runtime.options import Options, Sources
@@ -58,6 +60,7 @@ class Session:
         self.scheme = schemes.resolve(binding, options.scheme, self.device)
         self.parameters = inventory(model)
         self.untouched = Untouched()
+        self._runners: dict[str, Runner] = {}
         self.noise: Noise | None = None
         self.calibration: CalibrationRecord | None = None
         self.calibrated: observe.Observation | None = None
@@ -70,6 +73,7 @@ class Session:
         self.chains: tuple[ChainRecord, ...] = ()
         self.source, self.ranks = Source(), Ranks()
         self.rungs: RungCache | None = None
+        self.store = WeightStore()
 
     @staticmethod
     def open(
@@ -92,7 +96,10 @@ class Session:
             max_samples=options.max_samples,
         )
         session = Session(binding, model, stream, apart, options)
+        check_form(options.form, session.device)
         session.ranks, session.rungs = ranks, rungs
+        session.untouched = Untouched(sources.output, options.output_kind)
+        session.store = sources.checkpoint or WeightStore()
         selecting.select(session)
         places = [record.seat for record in session.records]
         session.source = Source.open(
@@ -102,6 +109,17 @@ class Session:
             ranks.agree(session.source.key, options)
         session.source.settle(ranks)
         return session
+
+    # ------------------------------------------------------------ the untouched host
+
+    def runner(self, form: str) -> Runner:
+        """What runs the untouched host in this form; what it compiles is kept for the session."""
+        return self._runners.setdefault(form, Runner(form, self.device))
+
+    @property
+    def host_runner(self) -> Runner:
+        """The untouched host in the form that will be deployed."""
+        return self.runner(self.options.form)
 
     # ------------------------------------------------------------ seats
 

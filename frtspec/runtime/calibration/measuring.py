@@ -33,11 +33,15 @@ JUDGED_SAMPLES = 8
 def run_untouched(session: Session) -> None:
     """The untouched host twice on one judged sample: output kind and noise floor."""
     first = session.held_out[0] if session.held_out else session.stream.first
-    session.noise = noise_of(session.untouched, first)
+    form = session.host_runner
+    forms = [] if form.form == "eager" else [form]
+    session.noise = noise_of(session.untouched, first, forms)
     assert session.untouched.kind is not None
     for metric in session.options.floors:
         one_of("floors", metric, metrics.KINDS[session.untouched.kind])
     log.info("untouched host: %s output, %s", session.untouched.kind, session.noise.note)
+    for variation in session.noise.variations:
+        log.info("untouched host, %s", variation.note)
 
 
 def calibrate(session: Session, *, judge: bool) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from frtspec.runtime.gating.arms import Runner
+
 UNAVAILABLE = "baseline_unavailable"
 
 Arm = Callable[[], Any]
@@ -19,10 +21,12 @@ Arm = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Baseline:
-    """``build``: the arm, or raises ``LookupError`` with why there is none here."""
+    """``build``: the arm, or raises ``LookupError`` with why there is none here. ``form``: the
+    untouched host in this form is the arm on a host; None: a host has none."""
 
     what: str
     build: Callable[[Callable[..., Any], Mapping[str, Any], torch.device], Arm]
+    form: str | None = None
 
 
 def arm(
@@ -64,9 +68,21 @@ def _host_chain(
 
 
 BASELINES: Mapping[str, Baseline] = {
-    "torch_compile": Baseline("the region under torch.compile", _compiled),
-    "unfused_chain": Baseline("the reference's ops one by one", _unfused),
+    "torch_compile": Baseline("the region under torch.compile", _compiled, "compiled"),
+    "unfused_chain": Baseline("the reference's ops one by one", _unfused, "eager"),
     "vendor": Baseline("the vendor library's form of the region", _vendor),
-    "host_chain": Baseline("the host's own modules one after the other", _host_chain),
+    "host_chain": Baseline("the host's own modules one after the other", _host_chain, "eager"),
 }
 """Word -> what it is and how it is built; the same words as the compiler's table."""
+
+
+def on_host(name: str, runner: Callable[[str], Runner]) -> Runner | str:
+    """The arm of a baseline on a live host: the whole untouched host in some form; or why
+    there is none.
+
+    runner  form -> the session's runner of the untouched host in that form
+    """
+    form = BASELINES[name].form
+    if form is None:
+        return "no library of the device's vendor declares this host"
+    return runner(form)

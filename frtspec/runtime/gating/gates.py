@@ -282,15 +282,19 @@ def host(
     """The treated host against the untouched one, sample by sample, by kind of output.
 
     floors   metric -> number the caller requires; a missed one is ``fail``
-    noise    what the untouched host measures against itself; None: it repeats itself
-             bit for bit. A figure that is as good as the host's own noise passes.
+    noise    what the untouched host measures against itself, run twice or with its sums in
+             another order; None: it stays the same bit for bit. A figure that is as good as
+             the host's own noise passes, and every result says how it compares.
     """
     comparison = metrics.comparison(kind)
     for theirs, ours in zip(reference_outputs, treated_outputs, strict=True):
         comparison.add(theirs.tensors, ours.tensors)
     scores = comparison.scores()
     bounds = floor_bounds(floors or {})
-    result = _judged("host", scores, bounds, label=label)
+    also = {"the host against itself": noise} if noise else {}
+    result = _judged("host", scores, bounds, also=also, label=label)
+    if result.verdict != "failed" and noise:
+        result = replace(result, notes=(*result.notes, *_beside(kind, scores.metrics, noise)))
     if result.verdict != "pass":
         return result
     band = metrics.BANDS[kind]
@@ -300,9 +304,15 @@ def host(
     if noise is not None and verdict != "pass" and value >= noise[band.metric]:
         verdict = "pass"
         reason = f"{band.metric} {value:.6g}, within the host's own noise {noise[band.metric]:.6g}"
-    return GateResult(
-        "host", verdict, reason, scores.metrics, bounds, notes=scores.notes, label=label
-    )
+    return replace(result, verdict=verdict, reason=reason)
+
+
+def _beside(kind: str, measured: Mapping[str, float], noise: Mapping[str, float]) -> Iterable[str]:
+    """The distance as a multiple of the host's own."""
+    metric = "rel_l2" if kind == "values" else "kl_per_token"
+    if noise.get(metric, 0.0) > 0.0:
+        times = measured[metric] / noise[metric]
+        yield f"{metric} is {times:.3g} times that of the host against itself"
 
 
 def floor_bounds(floors: Mapping[str, float]) -> tuple[Bound, ...]:

@@ -91,12 +91,16 @@ class Scores:
     broken: str | None = None
 
 
-def view(output: Any) -> View:
+def view(output: Any, kind: str | None = None) -> View:
     """The tensors of ``output`` that are judged, and their kind.
 
     ``.logits`` or ``["logits"]`` is a distribution; a tensor, a tuple, a list or a
-    mapping of tensors are values. Raises Refusal ``host.output`` for anything else.
+    mapping of tensors are values. ``kind``: what the caller says that it is; a distribution
+    is then the logits, or the one tensor there is. Raises Refusal ``host.output`` for
+    anything else.
     """
+    if kind is not None:
+        return _as(kind, output)
     logits = output.get("logits") if isinstance(output, Mapping) else None
     logits = getattr(output, "logits", logits)
     if isinstance(logits, Tensor):
@@ -110,6 +114,25 @@ def view(output: Any) -> View:
             " of tensors",
         )
     return View("values", tensors)
+
+
+def _as(kind: str, output: Any) -> View:
+    """The view of an output whose kind the caller tells."""
+    logits = output.get("logits") if isinstance(output, Mapping) else None
+    logits = getattr(output, "logits", logits)
+    tensors = {name: t for name, t in _named(output) if t.is_floating_point()}
+    if isinstance(logits, Tensor):
+        tensors = {"logits": logits} if kind == "distribution" else tensors or {"logits": logits}
+    if not tensors or (kind == "distribution" and len(tensors) > 1):
+        raise Refusal(
+            "host.output",
+            f"output_kind={kind!r}, and what is judged is {_describe(output)} with"
+            f" {len(tensors)} floating-point tensors",
+            fix="pass output= that returns the one tensor of logits"
+            if tensors
+            else "pass output= that returns the tensors to judge",
+        )
+    return View(kind, tensors)
 
 
 def _named(output: Any) -> Iterator[tuple[str, Tensor]]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
+from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.gating import metrics
+from frtspec.runtime.gating.arms import Runner
 from frtspec.runtime.gating.metrics import View
+from frtspec.runtime.gating.reorder import REVERSED, ReversedSums
 from frtspec.runtime.observation import samples
 from frtspec.runtime.observation.samples import Thunk
-from frtspec.runtime.records import Noise
+from frtspec.runtime.records import Noise, Variation
 
 KEEP_BYTES = 1 << 31
 """Outputs of the untouched host that are kept; past that it is run again when needed."""
@@ -20,7 +24,10 @@ KEEP_BYTES = 1 << 31
 class Untouched:
     """The untouched host's outputs, one for each judged sample, all of one kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Callable[[Any], Any] | None = None, kind: str | None = None) -> None:
+        """``output``: what is judged of what the host returns, on both sides alike; ``kind``:
+        what it is, where the caller says so."""
+        self._output, self._as = output, kind
         self.kind: str | None = None
         self.thunks: list[Thunk] = []
         self._views: list[View | None] = []
@@ -39,13 +46,17 @@ class Untouched:
 
         return run
 
+    def judged(self, output: object) -> View:
+        """The judged tensors of an output, the host's or a treated one's."""
+        return metrics.view(self._output(output) if self._output else output, self._as)
+
     def seen(self, output: object) -> View:
         """The judged tensors of an output of the untouched host.
 
         Raises Refusal ``host.output`` (no tensor, or another kind than before) or
         ``host.nonfinite``.
         """
-        view = metrics.view(output)
+        view = self.judged(output)
         self.kind = self.kind or view.kind
         if view.kind != self.kind:
             raise Refusal(
@@ -74,32 +85,61 @@ class Untouched:
         return kept if kept is not None else self.seen(untouched(self.thunks[place])).kept()
 
 
-def noise_of(untouched: Untouched, thunk: Thunk) -> Noise:
-    """The untouched host twice on one sample.
+def noise_of(untouched: Untouched, thunk: Thunk, forms: Sequence[Runner] = ()) -> Noise:
+    """The untouched host against itself on one sample: run twice, with every matrix product
+    summed in another order, and in each of the forms given.
 
-    Raises Refusal ``host.unrepeatable`` when the two runs are so far apart that no
-    difference of ours could be told from the host's own.
+    Raises Refusal ``host.unrepeatable`` when two runs are so far apart that no difference of
+    ours could be told from the host's own, or differ at all where torch is set to
+    deterministic algorithms.
     """
     first = untouched.seen(samples.run(thunk)).kept()
-    second = untouched.seen(samples.run(thunk))
+    again = _variation("run twice", first, untouched.seen(samples.run(thunk)))
+    edge = metrics.BANDS[first.kind]
+    found = edge.metric
+    value = 1.0 if again.metrics is None else again.metrics.get(found, float("-inf"))
+    promised = torch.are_deterministic_algorithms_enabled()
+    if not value >= edge.warn or (promised and again.metrics is not None):
+        told = again.broken or f"{found} {value:.6g} between two runs"
+        if promised:
+            told += ", with deterministic algorithms asked for"
+        raise Refusal(
+            "host.unrepeatable",
+            f"the untouched host does not repeat itself on the same sample: {told}",
+            fix="seed the generator inside forward, or pass noise and caches in as arguments",
+        )
+    variations = [_in_another_order(untouched, first, thunk)]
+    for runner in forms:
+        what = f"run {runner.form}"
+        variations.append(_variation(what, first, untouched.seen(runner(thunk))))
+    note = "the untouched host repeats itself bit for bit"
+    if again.metrics is not None:
+        note = (
+            f"the untouched host differs from itself: {found} {value:.6g} on one sample run twice"
+        )
+    return Noise(again.metrics, note, tuple(variations))
+
+
+def _in_another_order(untouched: Untouched, first: View, thunk: Thunk) -> Variation:
+    with ReversedSums() as products:
+        try:
+            output = samples.run(thunk)
+        except Exception as error:  # a tensor type that can't be flipped: there is no such figure
+            if device_is_lost(error):
+                raise
+            return Variation(REVERSED, broken=f"raised {type(error).__name__}: {error}")
+    if not products.count:
+        return Variation(REVERSED, broken="the host showed no matrix product")
+    return _variation(f"{REVERSED} ({products.count} products)", first, untouched.seen(output))
+
+
+def _variation(what: str, first: View, second: View) -> Variation:
     if _same_bits(first, second):
-        return Noise(None, "the untouched host repeats itself bit for bit")
+        return Variation(what)
     comparison = metrics.comparison(first.kind)
     comparison.add(first.tensors, second.tensors)
     scores = comparison.scores()
-    edge = metrics.BANDS[first.kind]
-    value = scores.metrics.get(edge.metric, float("-inf"))
-    if not value >= edge.warn:
-        found = scores.broken or f"{edge.metric} {value:.6g} between two runs"
-        raise Refusal(
-            "host.unrepeatable",
-            f"the untouched host does not repeat itself on the same sample: {found}",
-            fix="seed the generator inside forward, or pass noise and caches in as arguments",
-        )
-    return Noise(
-        dict(scores.metrics),
-        f"the untouched host differs from itself: {edge.metric} {value:.6g} on one sample run twice",
-    )
+    return Variation(what, dict(scores.metrics), scores.broken or "")
 
 
 def _same_bits(first: View, second: View) -> bool:

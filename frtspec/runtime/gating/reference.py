@@ -133,7 +133,8 @@ class SeatReference:
         if self.has_boundary:
             seen: Named = {}
             with Products() as products:
-                mine = self.full(capture, _returning(theirs), record=seen.__setitem__)
+                stands_in = _returning(theirs, self.seam.sources, seen)
+                mine = self.full(capture, stands_in, record=seen.__setitem__)
             theirs = dict(zip(self.seam.sources, self.seat_inputs(capture), strict=True))
             yield from _pairs(theirs, seen, products.seen)
             yield from _pairs(capture.outputs, mine, products.seen)
@@ -213,12 +214,18 @@ def _sizes(seat: Seat, slots: Mapping[str, host.SlotValue]) -> dict[str, int]:
     return {name: known[dim] for name, dim in wanted.items()}
 
 
-def _returning(outputs: Named) -> Rows | None:
-    """A call that gives these tensors whatever it gets; None where there are none."""
+def _returning(outputs: Named, sources: Sequence[str], seen: Named) -> Rows | None:
+    """A call that gives these tensors whatever it gets, and keeps in ``seen`` what it got, by
+    the seam's sources; None where there are none."""
     if not outputs:
         return None
     given = next(iter(outputs.values())) if len(outputs) == 1 else tuple(outputs.values())
-    return lambda *_: given
+
+    def seam(*values: Tensor) -> Any:
+        seen.update(zip(sources, values, strict=True))
+        return given
+
+    return seam
 
 
 def named(names: Sequence[str], result: Any) -> Named:
@@ -233,7 +240,10 @@ def named(names: Sequence[str], result: Any) -> Named:
 def _pairs(theirs: Mapping[str, Tensor], mine: Named, contracted: bool) -> Iterator[Pair]:
     for name, value in theirs.items():
         if name in mine:
-            yield Pair(name, *_folded(value, mine[name]), contracted)
+            host, own = _folded(value, mine[name])
+            if not host.is_floating_point():  # such as which experts a row goes to
+                host, own = host.double(), own.double()
+            yield Pair(name, host, own, contracted)
 
 
 def _folded(theirs: Tensor, mine: Tensor) -> tuple[Tensor, Tensor]:

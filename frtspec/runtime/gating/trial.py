@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torch import nn
@@ -17,7 +17,8 @@ from torch import nn
 from frtspec.runtime.eligibility import qualification
 from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Failure, Refusal
-from frtspec.runtime.gating import gates, latency, metrics
+from frtspec.runtime.gating import baselines, gates, latency, metrics
+from frtspec.runtime.gating.arms import Runner
 from frtspec.runtime.gating.gates import GateResult
 from frtspec.runtime.gating.latency import Arm, Latency
 from frtspec.runtime.observation import samples
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from frtspec.runtime.seats.ledger import Ledger
     from frtspec.runtime.seats.swap import Attachment
     from frtspec.runtime.session import Session
+
+FORM_SAMPLES = 4
+"""Samples that the host gate takes in a form other than eager: each new shape compiles."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +101,13 @@ def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
         if astray:
             reason = f"{len(astray)} seats did not do their part"
             return Outcome("refused", reason, host=host, astray=astray)
+        runner = Runner(session.options.form, session.device)
+        if host.holds and runner.form != "eager":
+            host = _in_form(session, runner, busy, host)
         if not host.holds:
             refusal = gates.refusal(host)
             return Outcome("refused", refusal.what, host=host, refusal=refusal)
-        speed = _speed(session, records, attachment, busy)
+        speed = _speed(session, records, attachment, runner, busy)
         verdict, reason = _weigh(session, records, host, speed)
         return Outcome(verdict, reason, host=host, latency=speed)
 
@@ -132,7 +139,7 @@ def _accuracy(session: Session, attachment: Attachment) -> tuple[GateResult, int
 
     def treated(place: int) -> metrics.View:
         before = _ran(attachment)
-        view = metrics.view(samples.run(untouched.thunks[place]))
+        view = untouched.judged(samples.run(untouched.thunks[place]))
         busy.extend([place] if _ran(attachment) > before else [])
         return view
 
@@ -142,10 +149,31 @@ def _accuracy(session: Session, attachment: Attachment) -> tuple[GateResult, int
         (treated(place) for place in places),
         untouched.kind,
         floors=session.options.floors,
-        noise=noise.metrics if noise else None,
+        noise=noise.floor(metrics.BANDS[untouched.kind].metric) if noise else None,
         label=session.calibration.label,
     )
     return result, busy[0] if busy else 0
+
+
+def _in_form(session: Session, runner: Runner, busy: int, eager: GateResult) -> GateResult:
+    """The host gate again in the form that will be deployed, on the samples from ``busy`` on.
+
+    The ledger counts eager calls only, so that the eager run before this one shows that the
+    seats do their part.
+    """
+    untouched, noise = session.untouched, session.noise
+    assert untouched.kind is not None and session.calibration is not None
+    places = range(busy, min(len(untouched.thunks), busy + FORM_SAMPLES))
+    result = gates.host(
+        (untouched.view(place, session.host_runner) for place in places),
+        (untouched.judged(runner(untouched.thunks[place])) for place in places),
+        untouched.kind,
+        floors=session.options.floors,
+        noise=noise.floor(metrics.BANDS[untouched.kind].metric) if noise else None,
+        label=session.calibration.label,
+    )
+    note = f"judged {runner.form}, on {len(places)} samples; eager: {eager.verdict}, {eager.reason}"
+    return replace(result, notes=(*result.notes, note))
 
 
 def _ran(attachment: Attachment) -> int:
@@ -204,23 +232,37 @@ def enforce_rules(session: Session, records: Sequence[SeatRecord]) -> None:
 
 
 def _speed(
-    session: Session, records: Sequence[SeatRecord], attachment: Attachment, busy: int
+    session: Session,
+    records: Sequence[SeatRecord],
+    attachment: Attachment,
+    runner: Runner,
+    busy: int,
 ) -> Latency:
-    """Speed on the judged sample ``busy``, one in which the seats run."""
+    """Speed on the judged sample ``busy``, one in which the seats run, in the form that will
+    be deployed on both sides."""
     verdict = _unjudgeable(session, records)
     if verdict is not None:
-        return verdict
+        return replace(verdict, form=session.options.form)
     thunk = session.untouched.thunks[busy]
     options = session.options
+
+    def host(run: Runner, name: str = "host") -> Arm:
+        return Arm(name, lambda: attachment.disable(), lambda: run(thunk))
+
     named = {b for record in records for b in record.seat.structure.latency_against}
+    others: dict[str, Arm | str] = {}
+    for name in sorted(named):
+        found = baselines.on_host(name, session.runner)
+        others[name] = found if isinstance(found, str) else host(found, name)
     result = latency.measure(
-        Arm("host", lambda: attachment.disable(), lambda: samples.run(thunk)),
-        Arm("attached", lambda: attachment.enable(), lambda: samples.run(thunk)),
+        host(session.host_runner),
+        Arm("attached", lambda: attachment.enable(), lambda: runner(thunk)),
         rounds=options.rounds,
         iters=options.iters,
         min_speedup=options.min_speedup,
         clock=latency.device_clock(session.device),
-        baselines=sorted(named),
+        baselines=others,
+        form=options.form,
     )
     attachment.enable()
     return result

@@ -89,8 +89,8 @@ def search(
 
 
 def _worth(alone: Verdict, outcome: Verdict) -> tuple[float, float]:
-    """The lowest goes first."""
-    speedup = 1.0 if alone.speedup is None else alone.speedup
+    """The lowest goes first. Gains that differ by less than a thousandth are the same."""
+    speedup = 1.0 if alone.speedup is None else round(alone.speedup, 3)
     if outcome.verdict == "kept":
         return speedup, alone.closeness
     return alone.closeness, speedup

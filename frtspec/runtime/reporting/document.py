@@ -79,6 +79,7 @@ def _plan(plan: Plan) -> Json:
             "digest": calibration.digest,
             "runs": calibration.runs,
         },
+        "memory": plan.memory.to_json(),
         "seats": [_seat(plan, record) for record in plan.seats],
         "chains": [
             {

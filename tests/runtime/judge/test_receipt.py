@@ -70,13 +70,31 @@ def test_a_receipt_verifies_as_object_and_as_file(sealed, tmp_path):
     assert json.loads(path.read_text()) == sealed
 
 
-def test_editing_any_field_breaks_it(sealed):
+def test_editing_any_field_breaks_its_digest(sealed, monkeypatch):
+    """By the digests alone: the schema is not asked, so that it hides nothing."""
+    monkeypatch.setattr(receipt, "_misfits", lambda _: [])
+    monkeypatch.setattr(receipt, "_contradictions", lambda _: [])
     found = list(leaves(sealed))
     assert len(found) > 400
     survivors = [
         path for path, value in found if receipt.verify(edited(sealed, path, other(value)))
     ]
     assert survivors == []
+
+
+def test_what_was_judged_and_how_is_in_it(sealed):
+    """Fields that a sweep over a receipt without them would miss."""
+    paths = {tuple(str(p) for p in path if not isinstance(p, int)) for path, _ in leaves(sealed)}
+    for path in (
+        ("plan", "options", "form"),
+        ("plan", "options", "max_trials"),
+        ("metrics", "noise", "variations", "what"),
+        ("metrics", "noise", "variations", "metrics", "max_abs"),
+        ("metrics", "units", "kind"),
+        ("metrics", "units", "latency", "self_spread"),
+        ("metrics", "units", "latency", "against"),
+    ):
+        assert path in paths, path
 
 
 def test_flipping_a_verdict_breaks_it(sealed):

@@ -8,7 +8,7 @@ import pytest
 
 from frtspec import runtime as rt
 from frtspec.runtime import receipt
-from frtspec.runtime.gating import latency
+from frtspec.runtime.gating import arms, baselines, latency
 from frtspec.runtime.seats.seatmodule import SeatModule
 from tests.runtime import hosts_small as small
 
@@ -20,13 +20,21 @@ class TimedHost:
 
     def __init__(self, monkeypatch, cost):
         self.model = small.tiny_decoder()
-        self.now, self.cost = 0.0, cost
+        self.now, self.cost, self.compiled_cost = 0.0, cost, 2 * BASE
         monkeypatch.setattr(latency, "unjudgeable", self.unjudgeable)
         monkeypatch.setattr(latency, "device_clock", lambda device: lambda: self.now)
+        monkeypatch.setattr(arms.Runner, "_compile", self.compiled)
 
     @staticmethod
     def unjudgeable(device, rungs, option):
         return latency.Latency("skipped", "asked") if option == "skip" else None
+
+    def compiled(self, thunk):
+        """Stands for the host under torch.compile: as fast as ``compiled_cost`` says."""
+        start = self.now
+        output = thunk()
+        self.now = start + self.compiled_cost
+        return output
 
     def forward(self, ids):
         active = {
@@ -89,11 +97,33 @@ def test_an_a_a_run_binds_nothing(monkeypatch):
     assert not plan.bound and {u.latency.verdict for u in plan.units} == {"loss"}
 
 
-def test_baselines_that_a_spec_names_are_listed_as_what_they_are(monkeypatch):
+def test_each_baseline_that_a_spec_names_runs_or_says_why_not(monkeypatch):
     plan = TimedHost(monkeypatch, lambda active: BASE - 0.1 * len(active)).attach()
-    baselines = plan.units[0].latency.baselines
-    assert baselines["host"] == "timed"
-    assert baselines["torch_compile"].startswith("baseline_unavailable")
+    speed = plan.unit("decoder_ffn").latency
+    assert speed.verdict == "win" and speed.form == "eager"
+    assert speed.baselines["host"] == speed.baselines["torch_compile"] == "timed"
+    by_name = {other.name: other for other in speed.against}
+    assert by_name["torch_compile"].speedup == pytest.approx(2 / 0.9)
+    assert receipt.verify(plan.receipt)
+
+
+def test_every_word_of_a_latency_gate_has_an_arm_on_a_host_or_says_why_not():
+    found = {name: baselines.on_host(name, lambda form: form) for name in baselines.BASELINES}
+    assert found == {
+        "torch_compile": "compiled",
+        "unfused_chain": "eager",
+        "host_chain": "eager",
+        "vendor": "no library of the device's vendor declares this host",
+    }
+
+
+def test_a_gain_over_the_eager_host_that_compiling_it_beats_is_no_gain(monkeypatch):
+    host = TimedHost(monkeypatch, lambda active: BASE - 0.1 * len(active))
+    host.compiled_cost = 0.5
+    plan = host.attach(structures=("decoder_ffn",))
+    assert not plan.bound
+    assert plan.seat("ffn[0]").reason.startswith("no gain over the best baseline: 1.111x")
+    assert "against torch_compile" in plan.seat("ffn[0]").reason
 
 
 def test_profit_rules_are_enforced_where_speed_is_judged(monkeypatch):
