@@ -331,3 +331,31 @@ def test_what_can_not_be_used_is_a_usage_error(
     printed = capsys.readouterr()
     assert all(part in printed.out + printed.err for part in parts), printed
     assert "Traceback" not in printed.out + printed.err
+
+
+# ---------------------------------------------------------------- what a seam is handed
+
+
+def test_what_a_seam_is_handed_is_compared_also_where_it_is_no_point(tmp_path: Path) -> None:
+    """A router that weighs its experts in another way hands other weights to them; behind the
+    seam nothing would show it, since the reference goes on from what the host gave there."""
+    text = (resources.specs_dir() / "bindings" / "qwen3_moe.frt").read_text("utf-8")
+    right = "match config.norm_topk_prob { true => normalized, false => plain }"
+    assert text.count(right) == 1
+    model = tiny.QWEN3_MOE.model(torch.bfloat16)
+    (sample,) = tiny.QWEN3_MOE.samples(1)
+    said = {}
+    for name, weights in (("right", right), ("wrong", right.replace("false => plain", "false => "
+                          "normalized").replace("true => normalized", "true => plain"))):  # fmt: skip
+        path = tmp_path / f"{name}.frt"
+        path.write_text(
+            text.replace(right, weights).replace("binding qwen3_moe", f"binding {name}")
+        )
+        (binding,) = bindings_of(path).values()
+        report = verify(binding, model, lambda: model(**sample), structures=["moe_experts"])
+        said[name] = [p.what for p in report_problems(report)]
+        assert report.seats and all(seat.target.startswith("moe") for seat in report.seats)
+    assert said["right"] == []
+    assert said["wrong"] and all(
+        "route is" in what and "chosen" not in what for what in said["wrong"]
+    )
