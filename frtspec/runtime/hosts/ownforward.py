@@ -144,7 +144,10 @@ def _overlaid(
     are built anew around it."""
     inner = getattr(function, "__wrapped__", None)
     if inner is None:
-        return _copied(function, {**function.__globals__, **overlay}, function.__closure__)
+        names = {**function.__globals__, **overlay}
+        # With a module's name, a tracer would guard on what that module holds by these names.
+        names.pop("__name__", None)
+        return _copied(function, names, function.__closure__)
     cells = function.__closure__ or ()
     if not isinstance(inner, FunctionType) or not any(c.cell_contents is inner for c in cells):
         raise refused(owner, routed, f"a decorator of {function.__qualname__} hides what it calls")

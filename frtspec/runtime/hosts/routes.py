@@ -16,6 +16,7 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any, Protocol
 
+import torch
 from torch import nn
 
 from frtspec.runtime.hosts.ownforward import (
@@ -59,12 +60,13 @@ class Stand(Protocol):
     def serve(
         self,
         tap: Tap,
-        function: Callable[..., Any],
+        names: tuple[str, ...],
         inner: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """The call's result. ``function`` is the host's, ``inner`` what else there is to ask."""
+        """The call's result. ``names``: the host's function's parameters; ``inner``: what else
+        there is to ask."""
 
 
 class Tap:
@@ -74,7 +76,7 @@ class Tap:
         self.routed = routed
         self.listeners: list[SeeCall] = []
         self.stands: list[Stand] = []
-        self._wrapped: dict[Callable[..., Any], Callable[..., Any]] = {}
+        self._wrapped: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
         self._undo = INSTALL[routed.via](self, module)
 
     def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,39 +84,45 @@ class Tap:
         one stays as it is."""
         if getattr(function, "_frt_tap", None) is self:
             return function
-        known = self._wrapped.get(function)
-        if known is not None:
-            return known
+        for known, wrapper in self._wrapped:
+            if known is function:
+                return wrapper
+        if torch.compiler.is_compiling():  # looked up for the first time by a trace
+            return function
+        names = _parameters(function)
 
         @functools.wraps(function)
         def heard(*args: Any, **kwargs: Any) -> Any:
             if self.stands:
-                output = self._served(function, args, kwargs)
+                output = self._served(function, names, args, kwargs)
             else:
                 output = function(*args, **kwargs)
             if self.listeners:
-                given = self.arguments(function, args, kwargs)
+                given = self.arguments(names, args, kwargs)
                 for see in tuple(self.listeners):
                     see(given, output)
             return output
 
         heard._frt_tap = self  # type: ignore[attr-defined]
-        self._wrapped[function] = heard
+        self._wrapped.append((function, heard))
         return heard
 
     def _served(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        function: Callable[..., Any],
+        names: tuple[str, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         call = function
         for stand in tuple(self.stands):  # those that compute come first, so they are inside
-            call = _asking(stand, self, function, call)
+            call = _asking(stand, self, names, call)
         return call(*args, **kwargs)
 
     def arguments(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        self, names: tuple[str, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Given:
-        """What the call was handed."""
-        names = _parameters(function)
+        """What a call of a function with these parameters was handed."""
         own = set(self.routed.args.values())
         found = dict(zip(names, args, strict=False)) | dict(kwargs)
         given = Given((ours, found.get(theirs)) for ours, theirs in self.routed.args.items())
@@ -127,13 +135,13 @@ class Tap:
 
     def handing(
         self,
-        function: Callable[..., Any],
+        names: tuple[str, ...],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         instead: Mapping[str, Any],
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with other values for some of our names."""
-        names, given, named = _parameters(function), list(args), dict(kwargs)
+        given, named = list(args), dict(kwargs)
         for ours, value in instead.items():
             theirs = self.routed.args[ours]
             place = names.index(theirs) if theirs in names else len(given)
@@ -148,10 +156,10 @@ class Tap:
 
 
 def _asking(
-    stand: Stand, tap: Tap, function: Callable[..., Any], inner: Callable[..., Any]
+    stand: Stand, tap: Tap, names: tuple[str, ...], inner: Callable[..., Any]
 ) -> Callable[..., Any]:
     def ask(*args: Any, **kwargs: Any) -> Any:
-        return stand.serve(tap, function, inner, args, kwargs)
+        return stand.serve(tap, names, inner, args, kwargs)
 
     return ask
 
@@ -226,6 +234,9 @@ def _registry(tap: Tap, module: nn.Module) -> Undo:
     eager = innermost(forward).__globals__.get("eager_attention_forward")
     if eager is not None:
         overlay["eager_attention_forward"] = tap.wrap(eager)
+    named_now = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    if named_now is not None and named_now in real:  # a trace finds it wrapped
+        tap.wrap(real[named_now])
     return named_anew(module, "forward", overlay, tap.routed)
 
 

@@ -109,7 +109,19 @@ def _training(guard: RouteGuard, call: RoutedCall) -> str | None:
 
 
 def _inputs(guard: RouteGuard, call: RoutedCall) -> str | None:
-    """The same inputs, in the dtypes that calibration saw together."""
+    """The same inputs are there as calibration saw in some call."""
+    seen = guard.contract.seen.dtypes
+    there = tuple([value is not None for value in call.values.values()])
+    if any(tuple([d is not None for d in dtypes]) == there for dtypes in seen):
+        return None
+    for place, (name, given) in enumerate(zip(call.values, there, strict=True)):
+        if given not in {dtypes[place] is not None for dtypes in seen}:
+            return f"called {'with' if given else 'without'} {name}; no calibrated call was"
+    named = [name for name, given in zip(call.values, there, strict=True) if given]
+    return f"called with {', '.join(named)}, which calibration did not see together"
+
+
+def _dtype(guard: RouteGuard, call: RoutedCall) -> str | None:
     found = tuple([None if v is None else v.dtype for v in call.values.values()])
     seen = guard.contract.seen.dtypes
     if found in seen:
@@ -117,8 +129,7 @@ def _inputs(guard: RouteGuard, call: RoutedCall) -> str | None:
     for place, (name, dtype) in enumerate(zip(call.values, found, strict=True)):
         known = {dtypes[place] for dtypes in seen}
         if dtype not in known:
-            there = "not given" if dtype is None else f"of {dtype}"
-            return f"{name} is {there}; bound for {_listed(known)}"
+            return f"{name} is {dtype}; bound for {_listed(known)}"
     return f"inputs of {_listed(found)}, which calibration did not see together"
 
 
@@ -126,9 +137,17 @@ def _listed(dtypes: Sequence[Any] | set[Any] | tuple[Any, ...]) -> str:
     return ", ".join(sorted("none given" if d is None else str(d) for d in dtypes))
 
 
+NEUTRAL = frozenset(
+    {"use_cache", "position_ids", "cache_position", "output_hidden_states", "num_items_in_batch"}
+)
+"""What models pass along to every layer and no attention function reads."""
+
+
 def _arguments(guard: RouteGuard, call: RoutedCall) -> str | None:
     seen = guard.contract.seen.extras
     for name, value in call.extra.items():
+        if name in NEUTRAL:
+            continue
         known, found = seen.get(name), described(value)
         if known is None:
             if value is not None:
@@ -136,7 +155,7 @@ def _arguments(guard: RouteGuard, call: RoutedCall) -> str | None:
         elif not _among(found, known):
             return f"called with {name}={found}; bound for {', '.join(sorted(map(str, known)))}"
     for name, known in seen.items():
-        if name not in call.extra and ABSENT not in known and known != {None}:
+        if name not in call.extra and not {ABSENT, None} & known and name not in NEUTRAL:
             return f"called without {name}; bound for {', '.join(sorted(map(str, known)))}"
     return None
 
@@ -241,7 +260,8 @@ def _weights(guard: RouteGuard, call: RoutedCall) -> str | None:
 
 _CHECKS = {
     "training": _training,
-    "dtype": _inputs,
+    "inputs": _inputs,
+    "dtype": _dtype,
     "arguments": _arguments,
     "device": _device,
     "autocast": _autocast,

@@ -12,7 +12,7 @@ Two kinds of seat are told apart by where their boundary lies:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import nn
 
@@ -58,6 +58,7 @@ class RoutePlan:
     inputs    port -> where its value comes from, in the order of the structure's inputs
     outputs   port -> where it goes: what the function returns, or what it is handed
     passing   paths of the modules that the form computes too; empty: it is a function's
+    begins    of these, module -> the input that it is handed, and the host's layout of it there
     """
 
     seat: Seat
@@ -65,6 +66,7 @@ class RoutePlan:
     inputs: Mapping[str, Handed | Table]
     outputs: Mapping[str, Returned | Handed]
     passing: tuple[str, ...] = ()
+    begins: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
     @property
     def span(self) -> bool:
@@ -130,7 +132,12 @@ def _span(
         if arg not in routed.args:
             raise _refused(seat, f"{routed.name} is handed no {arg}")
         inputs[port] = Handed(arg, end.layout)
-    return RoutePlan(seat, routed, inputs, outputs, passing)
+    begins = {
+        at.path: (port, at.layout)
+        for port, at in places.items()
+        if isinstance(at, InputOf) and at.path in passing
+    }
+    return RoutePlan(seat, routed, inputs, outputs, passing, begins)
 
 
 def _is_table(seat: Seat, at: Place) -> bool:

@@ -115,12 +115,12 @@ class FunctionStand(Served):
     def serve(
         self,
         tap: Tap,
-        function: Callable[..., Any],
+        names: tuple[str, ...],
         inner: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        given = tap.arguments(function, args, kwargs)
+        given = tap.arguments(names, args, kwargs)
         call = self.call(self.handed(given), given)
         why = call if isinstance(call, Failed) else self.guard.failed(call)
         if why is not None:
@@ -168,6 +168,7 @@ class SpanStand(Served):
 
     module: nn.Module
     frames: _Frames = field(default_factory=_Frames)
+    copies: set[str] = field(default_factory=set)
     outer = True
 
     def __post_init__(self) -> None:
@@ -267,7 +268,7 @@ class SpanStand(Served):
     def serve(
         self,
         tap: Tap,
-        function: Callable[..., Any],
+        names: tuple[str, ...],
         inner: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -275,14 +276,14 @@ class SpanStand(Served):
         frame = None if torch.compiler.is_compiling() else self.frame
         if frame is None:
             return inner(*args, **kwargs)
-        given = tap.arguments(function, args, kwargs)
+        given = tap.arguments(names, args, kwargs)
         call = self._checked(frame, given)
         outputs = self.run(call)
         frame.done = True
         if not self.plan.handed_on:
             return returning(outputs, self.plan, self.guard.contract.seen)
         instead = {at.arg: outputs[port] for port, at in self.plan.handed_on.items()}
-        args, kwargs = tap.handing(function, args, kwargs, instead)
+        args, kwargs = tap.handing(names, args, kwargs, instead)
         return inner(*args, **kwargs)
 
     def _checked(self, frame: Frame, given: Given) -> RoutedCall:
@@ -290,7 +291,7 @@ class SpanStand(Served):
         handed = self.handed(given)
         if frame.done:
             raise Again(frame, failed("arguments", f"{self.plan.routed.name} was called twice"))
-        why = self._touched(frame, given)
+        why = self._touched(frame, given, handed)
         call = self.call({**handed, **self._laid_out(frame.tables)}, given)
         if why is None:
             why = call if isinstance(call, Failed) else self.guard.failed(call)
@@ -311,17 +312,35 @@ class SpanStand(Served):
         assert isinstance(at, Table)
         return at
 
-    def _touched(self, frame: Frame, given: Mapping[str, Any]) -> Failed | None:
-        """Whether the host did more than look at what was passed on: it has to arrive as a
-        view of the same memory, whole."""
+    def _touched(
+        self, frame: Frame, given: Mapping[str, Any], handed: Mapping[str, Any]
+    ) -> Failed | None:
+        """Whether the host did more than move what was passed on. It has to arrive as a view of
+        the same memory, whole; or as a copy, which is compared once and then has to keep its
+        size."""
         if len(frame.passed) < len(self.plan.passing):
             missing = [path for path in self.plan.passing if path not in frame.passed]
             return failed("arguments", f"{', '.join(missing)} did not run")
         arrived = [value for value in given.values() if isinstance(value, Tensor)]
         for path, value in frame.passed.items():
-            if not any(_same_memory(value, other) for other in arrived):
+            if any(_same_memory(value, other) for other in arrived):
+                continue
+            if not self._copied(path, value, handed):
                 return failed("values", f"the host changed what {path} passed on")
         return None
+
+    def _copied(self, path: str, value: Tensor, handed: Mapping[str, Any]) -> bool:
+        port, layout = self.plan.begins.get(path, ("", None))
+        other = handed.get(port)
+        if not isinstance(other, Tensor) or other.dtype != value.dtype:
+            return False
+        shape = self.plan.seat.structure.shapes.get(port, ())
+        mine = laid_out(value, layout, shape, self.plan.seat.dims)
+        if mine.shape != other.shape:
+            return False
+        if path not in self.copies and torch.equal(mine, other):
+            self.copies.add(path)
+        return path in self.copies
 
 
 def _same_memory(a: Tensor, b: Tensor) -> bool:
