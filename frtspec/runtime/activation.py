@@ -13,6 +13,7 @@ from frtspec.runtime.environment import environment
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.coverage import coverage
 from frtspec.runtime.isolation import isolated
+from frtspec.runtime.memory.originals import Originals
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord
 from frtspec.runtime.reporting import document
@@ -31,6 +32,10 @@ def activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan:
     for record in chosen:
         if record.open:
             record.bind(_why(record, door))
+    if attachment is not None:
+        attachment.originals = Originals(session.model, session.records)
+        if session.options.originals == "consumed":
+            attachment.originals.consume(session.store)
     return _plan(session, door, attachment, watch)
 
 

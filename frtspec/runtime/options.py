@@ -8,15 +8,18 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypedDict
 
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.gating.metrics import HIGHER, KINDS, LOWER
+from frtspec.runtime.memory.budget import bytes_of
+from frtspec.runtime.memory.store import WeightStore
 
 RUNGS = ("hub", "local", "torch", "emulate")
 LATENCY = ("auto", "skip")
 GUARD = ("fallback", "raise")
+ORIGINALS = ("resident", "consumed")
 FORMS = ("eager", "compiled", "captured")
 
 
@@ -37,6 +40,12 @@ class BuildOptions(TypedDict, total=False):
                    united, a seat bound on all or on none; None: this process alone
     decisions      which rung was measured first on this box: a file, "auto" for the cache's,
                    or None to try rungs in the impl's order
+    originals      the host's weights behind bound seats: "resident" beside the packs, or
+                   "consumed": put away, and brought back on a fallback or at detach
+    checkpoint     a `.safetensors` file or folder that consumed weights are read back from,
+                   where it holds their bits; host memory else
+    memory_budget  bytes that packs may hold, a number or "2 GiB"; seats past it are refused.
+                   None: on a GPU what is free there, else no limit
     strict         raise Refusal ``plan.nothing_bound`` where no seat binds, the host untouched
     """
 
@@ -50,6 +59,9 @@ class BuildOptions(TypedDict, total=False):
     calibration: Any
     group: Any
     decisions: Any
+    originals: str
+    checkpoint: Any
+    memory_budget: int | str | None
     strict: bool
 
 
@@ -93,6 +105,7 @@ class Sources:
     group: Any = None
     decisions: Any = "auto"
     output: Callable[[Any], Any] | None = None
+    checkpoint: Any = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +127,8 @@ class Options:
     output_kind: str | None = None
     max_trials: int = 32
     strict: bool = False
+    originals: str = "resident"
+    memory_budget: int | None = None
 
     @staticmethod
     def of(**given: Any) -> Options:
@@ -124,6 +139,8 @@ class Options:
             "rungs": _names("rungs", given.get("rungs")),
             "floors": dict(_mapping("floors", given.get("floors"))),
         }
+        if given.get("memory_budget") is not None:
+            given["memory_budget"] = bytes_of(given["memory_budget"])
         options = Options(**given)
         options._check()
         return options
@@ -137,6 +154,7 @@ class Options:
         _number("min_speedup", self.min_speedup, 0.0, math.inf)
         one_of("on_guard_fail", self.on_guard_fail, GUARD)
         one_of("latency", self.latency, LATENCY)
+        one_of("originals", self.originals, ORIGINALS)
         one_of("form", self.form, FORMS)
         _whole("max_trials", self.max_trials, least=1)
         if self.output_kind is not None:
@@ -177,6 +195,8 @@ def read(door: str, given: Mapping[str, Any]) -> tuple[Options, Sources]:
             f"output= is a {type(sources.output).__name__}, not a function",
             fix="pass a function of what forward returns, such as lambda out: out.actions",
         )
+    if sources.checkpoint is not None and not isinstance(sources.checkpoint, WeightStore):
+        sources = replace(sources, checkpoint=WeightStore(sources.checkpoint))
     return Options.of(**options), sources
 
 

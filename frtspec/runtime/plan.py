@@ -14,14 +14,18 @@ from frtspec.runtime import receipt as receipts
 from frtspec.runtime import store
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.coverage import Coverage
+from frtspec.runtime.memory.report import Memory
+from frtspec.runtime.memory.store import WeightStore
 from frtspec.runtime.options import Options
 from frtspec.runtime.records import STATES, CalibrationRecord, Noise, SeatRecord, UnitRecord
+from frtspec.runtime.reporting import document
 from frtspec.runtime.reporting import explain as explaining
 from frtspec.runtime.seats.watch import Drift, Watch
 from frtspec.runtime.spec import HostBinding, SchemeSpec
 
 if TYPE_CHECKING:
     from frtspec.runtime.chains.negotiate import ChainRecord
+    from frtspec.runtime.memory.originals import Originals
     from frtspec.runtime.seats.ledger import Ledger
     from frtspec.runtime.seats.swap import Attachment
 
@@ -135,13 +139,54 @@ class Plan:
         """Writes the receipt atomically to a file, or into a folder; returns the file."""
         return receipts.save(self.receipt, path)
 
+    @property
+    def memory(self) -> Memory:
+        """Bytes that packs add, and what became of the host's own weights behind them."""
+        originals = self.attachment.originals if self.attachment is not None else None
+        return Memory.of(self.seats, originals, self.options.memory_budget)
+
+    def consume(self, checkpoint: str | os.PathLike[str] | None = None) -> Memory:
+        """Puts away the host's weights behind bound seats; they come back when the host's
+        module has to run, and at detach. Weights that something else reads stay.
+
+        checkpoint   a `.safetensors` file or a folder of them: a weight that it holds bit for
+                     bit is read back from there, every other one is kept in host memory
+
+        Raises Refusal ``option.checkpoint``, or ``memory.*``; then nothing was put away.
+        """
+        self._originals().consume(WeightStore(checkpoint))
+        return self._sealed()
+
+    def restore(self) -> Memory:
+        """Brings every weight back that ``consume`` put away. Raises Refusal ``memory.*``."""
+        self._originals().restore()
+        return self._sealed()
+
+    def finalize(self) -> Memory:
+        """Gives up what ``consume`` put away, for good: from here on a fallback, ``detach``
+        and ``state_dict`` raise Refusal ``memory.finalized``. Can't be undone."""
+        self._originals().finalize()
+        return self._sealed()
+
+    def _originals(self) -> Originals:
+        if not self.active or self.attachment is None or self.attachment.originals is None:
+            raise Refusal(
+                "swap.detached", "nothing is attached", fix="attach again to have seats to act on"
+            )
+        return self.attachment.originals
+
+    def _sealed(self) -> Memory:
+        self.receipt = receipts.seal(document.document(self))
+        return self.memory
+
     def check(self) -> tuple[Drift, ...]:
         """Host weights that changed since their seats were bound, found by their bits.
 
         Packs were made from the weights as they were, so a seat named here computes
-        with old weights: detach and attach again.
+        with old weights: detach and attach again. Weights that were put away can't change.
         """
-        return self.watch.changes(self.model)
+        originals = self.attachment.originals if self.attachment is not None else None
+        return self.watch.changes(self.model, originals.paths if originals else ())
 
     def detach(self) -> None:
         """Puts the host's own modules back, bit for bit. Doing it twice does nothing."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from frtspec.runtime.chains.negotiate import negotiate, writers, written
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.hosts.host import seat_weights
 from frtspec.runtime.isolation import isolated
+from frtspec.runtime.memory.budget import Budget, estimate
 from frtspec.runtime.rungs import ladder
 
 if TYPE_CHECKING:
@@ -23,11 +25,20 @@ def bind(session: Session) -> None:
     """Builds each seat through its ladder; producers of chains after their consumers."""
     declared = session.binding.links(session.model)
     later = writers(declared, session.links)
+    budget = Budget(session.options.memory_budget, session.device)
     for record in sorted(session.open_records(), key=lambda record: record.name in later):
         with isolated([record], "binding"):
-            record.build(_built(session, record, later.get(record.name)))
+            budget.admit(record.name, _needed(session, record.seat))
+            built = _built(session, record, later.get(record.name))
+            budget.spend(record.name, built.bytes_added)
+            record.build(built)
     with isolated(session.open_records(), "joining chains"):
         session.chains = negotiate(session.model, session.records, declared, session.links)
+
+
+def _needed(session: Session, seat: Seat) -> int:
+    impl = session.route(seat).impl
+    return 0 if impl is None else estimate(impl.SPEC, seat_weights(session.model, seat))
 
 
 def _built(session: Session, record: SeatRecord, chain: Chain | None) -> BoundSeat:

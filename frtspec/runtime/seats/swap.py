@@ -26,6 +26,7 @@ from frtspec.runtime.seats.ledger import Counter, Ledger
 from frtspec.runtime.seats.seatmodule import SeatModule
 
 if TYPE_CHECKING:
+    from frtspec.runtime.memory.originals import Originals
     from frtspec.runtime.rungs.ladder import BoundSeat
 
 
@@ -73,6 +74,7 @@ class Attachment:
         self._entries = {seat: tuple(mine) for seat, mine in entries.items()}
         self._counters = dict(counters)
         self._held = False
+        self.originals: Originals | None = None
 
     @property
     def seats(self) -> tuple[str, ...]:
@@ -111,6 +113,8 @@ class Attachment:
         chosen = [self._entries[seat] for seat in self._named(names)]
         for entries in chosen:
             _check_uncovered(entries)
+        if self.originals is not None:
+            self.originals.restore(names)
         for entries in chosen:
             _restore_all(entries)
 
@@ -172,6 +176,8 @@ class Attachment:
 
     def _restore(self) -> None:
         """Everything back; where that is broken off, doing it again completes it."""
+        if self.originals is not None:
+            self.originals.restore()
         _restore_all(self._all())
         for counter in self._counters.values():
             counter.give_back = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from torch import nn
@@ -32,13 +32,14 @@ class Watch:
             marks = {path: _mark(model, path) for path in weight_paths(record)}
             self.marks[record.name] = {path: mark for path, mark in marks.items() if mark}
 
-    def changes(self, model: nn.Module) -> tuple[Drift, ...]:
-        """Every watched weight whose bits, shape or presence changed."""
+    def changes(self, model: nn.Module, away: Collection[str] = ()) -> tuple[Drift, ...]:
+        """Every watched weight whose bits, shape or presence changed; none of those ``away``,
+        which have no data here."""
         return tuple(
             Drift(seat, path, "changed since the seat was bound")
             for seat, marks in self.marks.items()
             for path, mark in marks.items()
-            if _mark(model, path) != mark
+            if path not in away and _mark(model, path) != mark
         )
 
 
