@@ -15,6 +15,13 @@ impl fp8_static for decoder_ffn.mlp version 1 {
   numerics { acc f32, store g bf16, store u bf16, out bf16 }
   admits x_after_norm { bf16, fp16, f32 }
 
+  rung local "frt-dense" version 1 {
+    envelope { D % 16 == 0, F % 16 == 0 }
+    call match activation {
+      gelu => fp8_geglu,
+      silu => fp8_swiglu
+    } (bf16(x_after_norm), gate_up, down, in_s, gate_up.scale, hid_s, down.scale)
+  }
   rung hub "flashrt/flashrt-fp8-swiglu-ffn" version 1 {
     envelope { 512 <= D <= 16384, 1024 <= F <= 16384, D % 16 == 0, F % 16 == 0 }
     call match activation {

@@ -9,6 +9,14 @@ impl fp8_static for linear_proj version 1 {
   numerics { acc f32, out bf16 }
   admits x_in { bf16, fp16, f32 }
 
+  rung local "frt-dense" version 1 {
+    envelope { K % 16 == 0, N % 16 == 0 }
+    only epilogue (none)
+    call match bias {
+      none => fp8_linear(bf16(x_in), weight, in_s, weight.scale),
+      add => fp8_linear(bf16(x_in), weight, in_s, weight.scale, bf16(b))
+    }
+  }
   rung hub "flashrt/flashrt-fp8-ffn" version 1 {
     envelope { 512 <= K <= 16384, 128 <= N <= 16384, K % 16 == 0, N % 16 == 0 }
     only epilogue (none)

@@ -13,6 +13,13 @@ impl w4a16_int4 for linear_proj version 1 {
   admits x_in { bf16, fp16, f32 }
 
   band M in 1..=8 {
+    rung local "frt-dense" version 1 {
+      only epilogue (none)
+      call match bias {
+        none => w4a16_linear(bf16(x_in), weight, weight.scale),
+        add => w4a16_linear(bf16(x_in), weight, weight.scale, b)
+      }
+    }
     rung torch { lower matmul to bf16_mm }
     rung emulate
   } otherwise host

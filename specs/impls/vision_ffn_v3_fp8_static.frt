@@ -14,6 +14,22 @@ impl fp8_static version 1 for vision_ffn.mlp version 3 {
   numerics { acc f32, store a bf16, out bf16 }
   admits x_after_norm { bf16, fp16, f32 }
 
+  rung local "frt-dense" version 1 {
+    envelope { D % 16 == 0, F % 16 == 0 }
+    only activation (gelu_tanh)
+    only bias (add)
+    call fp8_gelu_ffn (
+      bf16(x_after_norm),
+      fc1,
+      bf16(b_fc1),
+      fc2,
+      bf16(b_fc2),
+      in_s,
+      fc1.scale,
+      hid_s,
+      fc2.scale
+    )
+  }
   rung torch {
     envelope { D % 16 == 0, F % 16 == 0 }
     lower matmul to scaled_mm

@@ -10,7 +10,7 @@ scaled by what calibration measured.
              down     fp8_e4m3 [D, F]: w_down, one scale
     scales   in_s from x_after_norm, hid_s from act_after_mul
     numbers  float32, g rounded to bf16, u rounded to bf16, written in bf16
-    rungs    hub flashrt/flashrt-fp8-swiglu-ffn@v1, torch, emulate
+    rungs    local frt-dense@v1, hub flashrt/flashrt-fp8-swiglu-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class DecoderFfnFp8Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="8d5c106fdb531be68443c1e3ae2a3d7b77c260b3189653882019e1c825818b22",
-        contract_digest="bbb5c595afcd07bfa9d57fd4021d589a67efc54b83876cd24ba4420a6c6b0b2b",
+        source_digest="74975e027a7b8c4407948c211839e893494b791624faa3c300337cc3b69df6c6",
+        contract_digest="c1011a5223ff26ec852766c2e832c84260d2988a0af17edca1a3ceb398496e45",
         scales={
             "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
             "hid_s": ScaleSpec("act_after_mul", "fp8_e4m3", "tensor"),
@@ -45,6 +45,14 @@ class DecoderFfnFp8Static(BoundImpl):
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "local",
+                run="run_local",
+                package="frt-dense",
+                version=1,
+                entries=("fp8_geglu", "fp8_swiglu"),
+                envelope=(divides(16, D), divides(16, F)),
+            ),
             RungSpec(
                 "hub",
                 run="run_hub",
@@ -89,6 +97,24 @@ class DecoderFfnFp8Static(BoundImpl):
         self.pack("down", numerics.quantize_fp8(w_down.T, per="tensor"))
         self.keep_scale("in_s", in_s)
         self.keep_scale("hid_s", hid_s)
+
+    def run_local(self, x_after_norm: Tensor) -> Tensor:
+        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
+        match self.activation:
+            case "gelu":
+                entry = self.kernel.fp8_geglu
+            case "silu":
+                entry = self.kernel.fp8_swiglu
+        out: Tensor = entry(
+            x_after_norm.bfloat16(),
+            self.gate_up,
+            self.down,
+            self.in_s,
+            self.gate_up_scale,
+            self.hid_s,
+            self.down_scale,
+        )
+        return out
 
     def run_hub(self, x_after_norm: Tensor) -> Tensor:
         """One kernel call: x_after_norm [M, D] -> o [M, D]."""

@@ -15,7 +15,8 @@ host's own data and its residual stream are judged at attach, by the structure's
              down     int4 [D, F]: w_down, one scale for each 64 of a row
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
-    band     M in 1..=8: torch, emulate
+    band     M in 1..=8: local frt-dense@v1, torch, emulate
+    band     M in 9..=16: local frt-dense@v1, emulate
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class DecoderFfnW4a16Int4(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="cf3f22e212c9bae646109831f74f3180a8a6f0b5ba5e02b92303ec5e7183bb02",
-        contract_digest="4bd5d74987cfdfeccf3f6822a3db6c474fdae9c9d5f48a825f88444d9939f4af",
+        source_digest="17db161292432c6e15bbd7945d1afdb1cfb5e4ce0fc2b8050f3b4f1183d2f34e",
+        contract_digest="78f421725b66aae1b189e03ed08abcc0514c65543d454100b50bd431a842659d",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -62,7 +63,29 @@ class DecoderFfnW4a16Int4(BoundImpl):
                 1,
                 8,
                 (
+                    RungSpec(
+                        "local",
+                        run="run_local",
+                        package="frt-dense",
+                        version=1,
+                        entries=("w4a16_geglu", "w4a16_swiglu"),
+                    ),
                     RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
+            BandSpec(
+                "M",
+                9,
+                16,
+                (
+                    RungSpec(
+                        "local",
+                        run="run_local_m9_16",
+                        package="frt-dense",
+                        version=1,
+                        entries=("w4a16_geglu", "w4a16_swiglu"),
+                    ),
                     RungSpec("emulate", run="run_emulate"),
                 ),
             ),
@@ -88,6 +111,18 @@ class DecoderFfnW4a16Int4(BoundImpl):
         self.pack("gate_up", numerics.quantize_int4(torch.cat([w_gate.T, w_up.T]), size=64))
         self.gate_up_rows = [w_gate.shape[1], w_up.shape[1]]
         self.pack("down", numerics.quantize_int4(w_down.T, size=64))
+
+    def run_local(self, x_after_norm: Tensor) -> Tensor:
+        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
+        match self.activation:
+            case "gelu":
+                entry = self.kernel.w4a16_geglu
+            case "silu":
+                entry = self.kernel.w4a16_swiglu
+        out: Tensor = entry(
+            x_after_norm.bfloat16(), self.gate_up, self.gate_up_scale, self.down, self.down_scale
+        )
+        return out
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
@@ -117,3 +152,15 @@ class DecoderFfnW4a16Int4(BoundImpl):
                 act_after_mul = (nnf.silu(g) * u).bfloat16().float()
         w_down = numerics.dequantize_int4(self.down, self.down_scale)
         return (act_after_mul @ w_down.T).bfloat16()
+
+    def run_local_m9_16(self, x_after_norm: Tensor) -> Tensor:
+        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
+        match self.activation:
+            case "gelu":
+                entry = self.kernel.w4a16_geglu
+            case "silu":
+                entry = self.kernel.w4a16_swiglu
+        out: Tensor = entry(
+            x_after_norm.bfloat16(), self.gate_up, self.gate_up_scale, self.down, self.down_scale
+        )
+        return out

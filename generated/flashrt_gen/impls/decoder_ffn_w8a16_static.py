@@ -10,7 +10,8 @@ time.
              down     int8 [D, F]: w_down, one scale a row
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
-    band     M in 1..=8: torch, emulate
+    band     M in 1..=8: local frt-dense@v1, torch, emulate
+    band     M in 9..=64: local frt-dense@v1, emulate
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class DecoderFfnW8a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="0fea5287e4ecdeb6c02af8680cfa92d98754b8fe469cd9cb4b1f93a2a98f28c0",
-        contract_digest="b3b892eccedd24d30d01955e6170819360fef157d59b415a04494cc434e55cc8",
+        source_digest="f445e52038ec2ae8b8333bc32f4b6c053b18779848b5d2b9f05a055fafc3a001",
+        contract_digest="1daafee5c2f16d6a3f1621e1101a9812613a9fcb987bc9f75ca041ebce97159d",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -45,7 +46,29 @@ class DecoderFfnW8a16Static(BoundImpl):
                 1,
                 8,
                 (
+                    RungSpec(
+                        "local",
+                        run="run_local",
+                        package="frt-dense",
+                        version=1,
+                        entries=("w8a16_geglu", "w8a16_swiglu"),
+                    ),
                     RungSpec("torch", run="run_torch"),
+                    RungSpec("emulate", run="run_emulate"),
+                ),
+            ),
+            BandSpec(
+                "M",
+                9,
+                64,
+                (
+                    RungSpec(
+                        "local",
+                        run="run_local_m9_64",
+                        package="frt-dense",
+                        version=1,
+                        entries=("w8a16_geglu", "w8a16_swiglu"),
+                    ),
                     RungSpec("emulate", run="run_emulate"),
                 ),
             ),
@@ -66,6 +89,18 @@ class DecoderFfnW8a16Static(BoundImpl):
         self.pack("gate_up", numerics.quantize_int8(torch.cat([w_gate.T, w_up.T]), per="channel"))
         self.gate_up_rows = [w_gate.shape[1], w_up.shape[1]]
         self.pack("down", numerics.quantize_int8(w_down.T, per="channel"))
+
+    def run_local(self, x_after_norm: Tensor) -> Tensor:
+        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
+        match self.activation:
+            case "gelu":
+                entry = self.kernel.w8a16_geglu
+            case "silu":
+                entry = self.kernel.w8a16_swiglu
+        out: Tensor = entry(
+            x_after_norm.bfloat16(), self.gate_up, self.gate_up_scale, self.down, self.down_scale
+        )
+        return out
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
@@ -95,3 +130,15 @@ class DecoderFfnW8a16Static(BoundImpl):
                 act_after_mul = (nnf.silu(g) * u).bfloat16().float()
         w_down = numerics.dequantize(self.down, self.down_scale)
         return (act_after_mul @ w_down.T).bfloat16()
+
+    def run_local_m9_64(self, x_after_norm: Tensor) -> Tensor:
+        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
+        match self.activation:
+            case "gelu":
+                entry = self.kernel.w8a16_geglu
+            case "silu":
+                entry = self.kernel.w8a16_swiglu
+        out: Tensor = entry(
+            x_after_norm.bfloat16(), self.gate_up, self.gate_up_scale, self.down, self.down_scale
+        )
+        return out

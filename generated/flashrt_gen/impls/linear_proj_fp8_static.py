@@ -6,7 +6,7 @@ Static per-tensor FP8 (E4M3) projection, with or without bias.
     packs    weight  fp8_e4m3 [N, K]: w, one scale
     scales   in_s from x_in
     numbers  float32, written in bf16
-    rungs    hub flashrt/flashrt-fp8-ffn@v1, torch, emulate
+    rungs    local frt-dense@v1, hub flashrt/flashrt-fp8-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -32,12 +32,21 @@ class LinearProjFp8Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="8b7827de2da5ad718dac2afb956ab64a9dbfe6b47f2b86f0b7e06c0eae14544e",
-        contract_digest="c35e53d93473d09f9eadca5f2b2d2cf211c4c835ca2d11ddd576bc7a4ebc5345",
+        source_digest="bd3294fd2650fd9888f26e22116abca21816dc8c7080270683d82aae680244c2",
+        contract_digest="cbab48ead3c38e499fd3aa093efc50e88488d11712ba169b8f48dc69297bed0d",
         scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "local",
+                run="run_local",
+                package="frt-dense",
+                version=1,
+                entries=("fp8_linear",),
+                envelope=(divides(16, K), divides(16, N)),
+                only={"epilogue": ("none",)},
+            ),
             RungSpec(
                 "hub",
                 run="run_hub",
@@ -75,6 +84,20 @@ class LinearProjFp8Static(BoundImpl):
         self.pack("weight", numerics.quantize_fp8(w.T, per="tensor"))
         self.pack("b", b)
         self.keep_scale("in_s", in_s)
+
+    def run_local(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """One kernel call: x [M, K], residual [M, N] -> y [M, N]."""
+        out: Tensor
+        match self.bias:
+            case "none":
+                out = self.kernel.fp8_linear(
+                    x.bfloat16(), self.weight, self.in_s, self.weight_scale
+                )
+            case "add":
+                out = self.kernel.fp8_linear(
+                    x.bfloat16(), self.weight, self.in_s, self.weight_scale, self.b.bfloat16()
+                )
+        return out
 
     def run_hub(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """One kernel call: x [M, K], residual [M, N] -> y [M, N]."""

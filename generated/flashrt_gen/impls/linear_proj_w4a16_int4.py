@@ -13,7 +13,7 @@ host's own data and its residual stream are judged at attach, by the structure's
 
     packs    weight  int4 [N, K]: w, one scale for each 64 of a row
     numbers  float32, x_in rounded to bf16, written in bf16
-    band     M in 1..=8: torch, emulate
+    band     M in 1..=8: local frt-dense@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class LinearProjW4a16Int4(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="776fb6755e802db74124575e4ed78c2abe8ca74da2aa33127ed3ccdf2d1537d7",
-        contract_digest="898a90a9941ef09ccef6647bb352b53cf7a299e7fe5b477734ce4afed00fd467",
+        source_digest="dbda23c889f5acf22066180f792f3226c4871140ea076cdc3523f310adb0e5a6",
+        contract_digest="119fda88dd3f063a1c760b2cc6d85d5fbbb7bebad1896da36aba45430fb1cd37",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -59,6 +59,14 @@ class LinearProjW4a16Int4(BoundImpl):
                 1,
                 8,
                 (
+                    RungSpec(
+                        "local",
+                        run="run_local",
+                        package="frt-dense",
+                        version=1,
+                        entries=("w4a16_linear",),
+                        only={"epilogue": ("none",)},
+                    ),
                     RungSpec("torch", run="run_torch"),
                     RungSpec("emulate", run="run_emulate"),
                 ),
@@ -83,6 +91,16 @@ class LinearProjW4a16Int4(BoundImpl):
         self.epilogue = epilogue
         self.pack("weight", numerics.quantize_int4(w.T, size=64))
         self.pack("b", b)
+
+    def run_local(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """One kernel call: x [M, K], residual [M, N] -> y [M, N]."""
+        out: Tensor
+        match self.bias:
+            case "none":
+                out = self.kernel.w4a16_linear(x.bfloat16(), self.weight, self.weight_scale)
+            case "add":
+                out = self.kernel.w4a16_linear(x.bfloat16(), self.weight, self.weight_scale, self.b)
+        return out
 
     def run_torch(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """Library ops of torch: x [M, K], residual [M, N] -> y [M, N]."""

@@ -8,7 +8,7 @@ time.
 
     packs    weight  int8 [N, K]: w, one scale a row
     numbers  float32, x_in rounded to bf16, written in bf16
-    band     M in 1..=4: torch, emulate
+    band     M in 1..=4: local frt-dense@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class LinearProjW8a16Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="da93816f735e277f3769e84bfcaf0a16b5e57627d0c79606d06ab096a84c0a11",
-        contract_digest="e9362ba105be7a08214868aeba628e8469238f48cd6c5f41bf06b724ed3ec9c8",
+        source_digest="1e84191054a150ad7543d98f9bdf63a804fd2a48ea8c0b5a3ca03437c5be8e54",
+        contract_digest="08e9feb5065783b41e2ca706e3d696503e7842d189bd950a4062dfd48a0fa448",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -42,6 +42,14 @@ class LinearProjW8a16Static(BoundImpl):
                 1,
                 4,
                 (
+                    RungSpec(
+                        "local",
+                        run="run_local",
+                        package="frt-dense",
+                        version=1,
+                        entries=("w8a16_linear",),
+                        only={"epilogue": ("none",)},
+                    ),
                     RungSpec("torch", run="run_torch"),
                     RungSpec("emulate", run="run_emulate"),
                 ),
@@ -64,6 +72,16 @@ class LinearProjW8a16Static(BoundImpl):
         self.epilogue = epilogue
         self.pack("weight", numerics.quantize_int8(w.T, per="channel"))
         self.pack("b", b)
+
+    def run_local(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """One kernel call: x [M, K], residual [M, N] -> y [M, N]."""
+        out: Tensor
+        match self.bias:
+            case "none":
+                out = self.kernel.w8a16_linear(x.bfloat16(), self.weight, self.weight_scale)
+            case "add":
+                out = self.kernel.w8a16_linear(x.bfloat16(), self.weight, self.weight_scale, self.b)
+        return out
 
     def run_torch(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """Library ops of torch: x [M, K], residual [M, N] -> y [M, N]."""

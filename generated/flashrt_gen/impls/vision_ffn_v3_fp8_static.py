@@ -9,7 +9,7 @@ Both products are of codes; biases are added and the gelu is taken in between.
              fc2  fp8_e4m3 [D, F]: w_fc2, one scale
     scales   in_s from x_after_norm, hid_s from hidden_after_act
     numbers  float32, a rounded to bf16, written in bf16
-    rungs    torch, emulate
+    rungs    local frt-dense@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class VisionFfnV3Fp8Static(BoundImpl):
         structure_version=3,
         seam="mlp",
         version=1,
-        source_digest="0a5bb4bf5d7a01dda0028f494405131bd9dc4597d6ded975cad919d399745f7d",
-        contract_digest="4558684f77cdc85a9fd4d32de68eb2b3ea57a098876c5c9cefa82890b02528b7",
+        source_digest="8ac8d2e45f44dfbf75ab756c6e4710da549309125bd4b67f686993ad7e874a75",
+        contract_digest="c0a29930584d52140a51cf20f0aabbcf1ce99b185b9d23996c60ba65809bf67b",
         scales={
             "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
             "hid_s": ScaleSpec("hidden_after_act", "fp8_e4m3", "tensor"),
@@ -44,6 +44,15 @@ class VisionFfnV3Fp8Static(BoundImpl):
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "local",
+                run="run_local",
+                package="frt-dense",
+                version=1,
+                entries=("fp8_gelu_ffn",),
+                envelope=(divides(16, D), divides(16, F)),
+                only={"activation": ("gelu_tanh",), "bias": ("add",)},
+            ),
             RungSpec("torch", run="run_torch", envelope=(divides(16, D), divides(16, F))),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -85,6 +94,21 @@ class VisionFfnV3Fp8Static(BoundImpl):
         self.pack("b_fc2", b_fc2)
         self.keep_scale("in_s", in_s)
         self.keep_scale("hid_s", hid_s)
+
+    def run_local(self, x_after_norm: Tensor) -> Tensor:
+        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
+        out: Tensor = self.kernel.fp8_gelu_ffn(
+            x_after_norm.bfloat16(),
+            self.fc1,
+            self.b_fc1.bfloat16(),
+            self.fc2,
+            self.b_fc2.bfloat16(),
+            self.in_s,
+            self.fc1_scale,
+            self.hid_s,
+            self.fc2_scale,
+        )
+        return out
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
