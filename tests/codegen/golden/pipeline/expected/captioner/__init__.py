@@ -7,8 +7,8 @@ caption v1: encode, decode (its own module)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack
 
 import torch
 
@@ -80,106 +80,29 @@ HOST = rt.HostBinding(
 def attach(
     model: torch.nn.Module,
     forward: Callable[..., Any] | Sequence[Callable[[], Any]],
-    *,
-    scheme: str = "auto",
-    structures: Sequence[str] | None = None,
-    observations: Iterable[Any] | None = None,
-    held_out: Iterable[Any] | None = None,
-    percentile: float = 99.9,
-    max_samples: int | None = None,
-    floors: Mapping[str, float] | None = None,
-    min_speedup: float = 1.02,
-    rounds: int = 5,
-    iters: int = 10,
-    on_guard_fail: str = "fallback",
-    rungs: Sequence[str] | None = None,
-    latency: str = "auto",
-    calibration: Any = None,
-    group: Any = None,
-    decisions: Any = "auto",
+    **options: Unpack[rt.AttachOptions],
 ) -> rt.Plan:
     """Find the seats, calibrate, gate, and activate what holds; always returns a plan.
 
-    model          the host; nothing on it changes before activation
-    forward        runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
-                   or a list of thunks, one a sample
-    scheme         a quantisation scheme by name (), or "auto" by device
-    structures     names of the structures to attach; all when None
-    observations   what to calibrate on, pulled one at a time
-    held_out       samples to judge on: more observations where there are ``observations``,
-                   else functions like ``forward``; without them the gates run on
-                   calibration samples and say ``fit residual``
-    percentile     across samples, of each sample's largest magnitude
-    max_samples    at most this many samples are pulled
-    floors         metric name to number that the host's output must meet
-    min_speedup    a structure whose gain is not surely this large is kept
-    rounds, iters  of the latency gate
-    on_guard_fail  "fallback" to the host's module, or "raise"
-    rungs          only these rungs, in the spec's order; "emulate" runs only when named here
-    latency        "auto", or "skip" to activate on accuracy alone
-    calibration    a saved one (a file, a folder of them, or an ``rt.Calibration``), or "auto" to
-                   use the cache's and keep it there; measured when None
-    group          ``torch.distributed`` group, or "world", whose ranks attach as one
-    decisions      which rung was measured first on this box: a file, "auto" for the cache's,
-                   or None to try rungs in the spec's order
+    model    the host; nothing on it changes before activation
+    forward  runs the host once: ``forward()``, ``forward(obs)`` with ``observations``,
+             or a list of thunks, one a sample
+    options  see ``rt.AttachOptions``. Schemes of this host:
+             a quantisation scheme by name (), or "auto" by device
 
     Raises ``rt.Refusal`` when the model is no host of this binding; a seat that does not
     hold is reported in the plan and stays the host's.
     """
-    return rt.attach(
-        HOST,
-        model,
-        forward,
-        scheme=scheme,
-        structures=structures,
-        observations=observations,
-        held_out=held_out,
-        percentile=percentile,
-        max_samples=max_samples,
-        floors=floors,
-        min_speedup=min_speedup,
-        rounds=rounds,
-        iters=iters,
-        on_guard_fail=on_guard_fail,
-        rungs=rungs,
-        latency=latency,
-        calibration=calibration,
-        group=group,
-        decisions=decisions,
-    )
+    return rt.attach(HOST, model, forward, **options)
 
 
 def build(
     model: torch.nn.Module,
     forward: Callable[..., Any] | Sequence[Callable[[], Any]],
-    *,
-    scheme: str = "auto",
-    structures: Sequence[str] | None = None,
-    observations: Iterable[Any] | None = None,
-    percentile: float = 99.9,
-    max_samples: int | None = None,
-    on_guard_fail: str = "fallback",
-    rungs: Sequence[str] | None = None,
-    calibration: Any = None,
-    group: Any = None,
-    decisions: Any = "auto",
+    **options: Unpack[rt.BuildOptions],
 ) -> rt.Plan:
     """Calibrate and bind without judging: no gate decides, every seat that binds is active.
 
-    The options mean what they mean to ``attach``.
+    options  see ``rt.BuildOptions``
     """
-    return rt.build(
-        HOST,
-        model,
-        forward,
-        scheme=scheme,
-        structures=structures,
-        observations=observations,
-        percentile=percentile,
-        max_samples=max_samples,
-        on_guard_fail=on_guard_fail,
-        rungs=rungs,
-        calibration=calibration,
-        group=group,
-        decisions=decisions,
-    )
+    return rt.build(HOST, model, forward, **options)
