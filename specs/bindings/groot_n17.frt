@@ -15,6 +15,7 @@ binding groot_n17 {
     Dv = model.backbone.model.config.vision_config.hidden_size,
     Fv = model.backbone.model.config.vision_config.intermediate_size,
     Lv = model.backbone.model.config.vision_config.depth,
+    Hv = model.backbone.model.config.vision_config.num_heads,
     D = model.backbone.model.config.text_config.hidden_size,
     F = model.backbone.model.config.text_config.intermediate_size,
     L = model.backbone.select_layer,
@@ -44,6 +45,22 @@ binding groot_n17 {
       slot b = bias
       point x_in = input
       boundary at backbone.model.model.visual.blocks.{i}.attn.qkv { x = input, y = output }
+    }
+
+    seat vision_attention : attention_core version 1 at backbone.model.model.visual.blocks.{i}.attn {
+      dims { H = Hv, Hkv = Hv, D = Dv / Hv }
+      form route (attention)
+      variant scaling = head_dim
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at backbone.model.model.visual.blocks.{i}.attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        mask = arg mask of attention,
+        y = output of attention
+      }
     }
 
     seat vision_o : linear_proj version 1 at backbone.model.model.visual.blocks.{i}.attn.proj {
@@ -91,6 +108,19 @@ binding groot_n17 {
   }
 
   each j in 0..L {
+    seat llm_norm1 : norm_fused version 2 at backbone.model.model.language_model.layers.{j}.input_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = model.backbone.model.config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at backbone.model.model.language_model.layers.{j}.input_layernorm { x = input, y = output }
+      expect class (Qwen3VLTextRMSNorm)
+      expect returns tensor
+    }
+
     seat llm_qkv : qkv_pack version 1 at backbone.model.model.language_model.layers.{j}.self_attn {
       dims { K = D, N[0] = H * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
       variant bias = none
@@ -109,6 +139,22 @@ binding groot_n17 {
       slot w = weight : out_in
       point x_in = input
       boundary at backbone.model.model.language_model.layers.{j}.self_attn.o_proj { x = input, y = output }
+    }
+
+    seat llm_norm2 : norm_fused version 2 at backbone.model.model.language_model.layers.{j}.post_attention_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = model.backbone.model.config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at backbone.model.model.language_model.layers.{j}.post_attention_layernorm {
+        x = input,
+        y = output
+      }
+      expect class (Qwen3VLTextRMSNorm)
+      expect returns tensor
     }
 
     seat llm_ffn : decoder_ffn.mlp version 1 at backbone.model.model.language_model.layers.{j}.mlp {

@@ -15,6 +15,7 @@ binding pi05 {
     Dv = model.model.paligemma_with_expert.paligemma.config.vision_config.hidden_size,
     Fv = model.model.paligemma_with_expert.paligemma.config.vision_config.intermediate_size,
     Lv = model.model.paligemma_with_expert.paligemma.config.vision_config.num_hidden_layers,
+    Hv = model.model.paligemma_with_expert.paligemma.config.vision_config.num_attention_heads,
     D = model.model.paligemma_with_expert.paligemma.config.text_config.hidden_size,
     F = model.model.paligemma_with_expert.paligemma.config.text_config.intermediate_size,
     L = model.model.paligemma_with_expert.paligemma.config.text_config.num_hidden_layers,
@@ -56,6 +57,22 @@ binding pi05 {
         b[2] = v_proj.bias
       }
       point x_in = input of q_proj
+    }
+
+    seat vision_attention : attention_core version 1 at model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn {
+      dims { H = Hv, Hkv = Hv, D = Dv / Hv }
+      form route (attention)
+      variant scaling = head_dim
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        mask = arg mask of attention,
+        y = output of attention
+      }
     }
 
     seat vision_o : linear_proj version 1 at model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn.out_proj {
@@ -371,7 +388,7 @@ binding pi05 {
         seam "PI05Policy's resize, normalisation and missing cameras"
       }
       segment image_tower : structure in obs_encode {
-        seats (vision_norm1, vision_qkv, vision_o, vision_norm2, vision_ffn)
+        seats (vision_norm1, vision_qkv, vision_attention, vision_o, vision_norm2, vision_ffn)
       }
       segment image_features : host_stage in obs_encode { seam "multi_modal_projector" }
       segment language_embedding : host_stage in obs_encode { seam "embed_language_tokens" }

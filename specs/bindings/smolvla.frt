@@ -15,6 +15,7 @@ binding smolvla {
     Dv = model.model.vlm_with_expert.config.vision_config.hidden_size,
     Fv = model.model.vlm_with_expert.config.vision_config.intermediate_size,
     Lv = model.model.vlm_with_expert.config.vision_config.num_hidden_layers,
+    Hv = model.model.vlm_with_expert.config.vision_config.num_attention_heads,
     D = model.model.vlm_with_expert.config.text_config.hidden_size,
     F = model.model.vlm_with_expert.config.text_config.intermediate_size,
     L = model.model.vlm_with_expert.num_vlm_layers,
@@ -52,6 +53,22 @@ binding smolvla {
         b[2] = v_proj.bias
       }
       point x_in = input of q_proj
+    }
+
+    seat vision_attention : attention_core version 1 at model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn {
+      dims { H = Hv, Hkv = Hv, D = Dv / Hv }
+      form route (attention)
+      variant scaling = head_dim
+      point q_in = arg q of attention
+      point k_in = arg k of attention
+      point v_in = arg v of attention
+      boundary at model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn {
+        q = arg q of attention,
+        k = arg k of attention,
+        v = arg v of attention,
+        mask = arg mask of attention,
+        y = output of attention
+      }
     }
 
     seat vision_o : linear_proj version 1 at model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn.out_proj {
@@ -113,6 +130,22 @@ binding smolvla {
   }
 
   each j in 0..L {
+    seat prefix_norm1 : norm_fused version 2 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.input_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = model.model.vlm_with_expert.config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.vlm_with_expert.vlm.model.text_model.layers.{j}.input_layernorm {
+        x = input,
+        y = output
+      }
+      expect class (LlamaRMSNorm)
+      expect returns tensor
+    }
+
     seat prefix_qkv : qkv_pack version 1 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn {
       dims { K = D, N[0] = H * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
       variant bias = none
@@ -136,6 +169,22 @@ binding smolvla {
       }
     }
 
+    seat prefix_norm2 : norm_fused version 2 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.post_attention_layernorm {
+      dims { D = D }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = model.model.vlm_with_expert.config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.vlm_with_expert.vlm.model.text_model.layers.{j}.post_attention_layernorm {
+        x = input,
+        y = output
+      }
+      expect class (LlamaRMSNorm)
+      expect returns tensor
+    }
+
     seat prefix_ffn : decoder_ffn.mlp version 1 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.mlp {
       dims { D = D, F = F }
       variant activation = silu
@@ -157,6 +206,19 @@ binding smolvla {
   }
 
   each k in 0..Le {
+    seat expert_norm1 : norm_fused version 2 at model.vlm_with_expert.lm_expert.layers.{k}.input_layernorm {
+      dims { D = De }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = model.model.vlm_with_expert.config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.vlm_with_expert.lm_expert.layers.{k}.input_layernorm { x = input, y = output }
+      expect class (LlamaRMSNorm)
+      expect returns tensor
+    }
+
     seat expert_qkv : qkv_pack version 1 at model.vlm_with_expert.lm_expert.layers.{k}.self_attn when config.self_attn_every_n_layers > 0 and k % config.self_attn_every_n_layers == 0 {
       dims { K = De, N[0] = H * Dh, N[1] = Hkv * Dh, N[2] = Hkv * Dh }
       variant bias = none
@@ -200,6 +262,22 @@ binding smolvla {
       slot w = weight : out_in
       point x_in = input
       boundary at model.vlm_with_expert.lm_expert.layers.{k}.self_attn.o_proj { x = input, y = output }
+    }
+
+    seat expert_norm2 : norm_fused version 2 at model.vlm_with_expert.lm_expert.layers.{k}.post_attention_layernorm {
+      dims { D = De }
+      variant norm = rms
+      variant norm_weight_mode = direct
+      variant norm_rounding = before_weight
+      param eps = model.model.vlm_with_expert.config.text_config.rms_norm_eps
+      slot w = weight
+      point x_in = input
+      boundary at model.vlm_with_expert.lm_expert.layers.{k}.post_attention_layernorm {
+        x = input,
+        y = output
+      }
+      expect class (LlamaRMSNorm)
+      expect returns tensor
     }
 
     seat expert_ffn : decoder_ffn.mlp version 1 at model.vlm_with_expert.lm_expert.layers.{k}.mlp {

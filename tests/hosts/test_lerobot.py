@@ -22,7 +22,14 @@ def report(name: str, *what: str) -> dict[str, Any]:
 SEATS = {
     "pi05": Counter(
         dict.fromkeys(
-            ["vision_norm1", "vision_qkv", "vision_o", "vision_norm2", "vision_ffn"]
+            [
+                "vision_norm1",
+                "vision_qkv",
+                "vision_attention",
+                "vision_o",
+                "vision_norm2",
+                "vision_ffn",
+            ]
             + ["prefix_qkv", "prefix_attention", "prefix_o", "prefix_ffn"]
             + ["expert_norm1", "expert_qkv", "expert_attention", "expert_o"]
             + ["expert_norm2", "expert_ffn"],
@@ -34,17 +41,45 @@ SEATS = {
     ),
     "smolvla": Counter(
         dict.fromkeys(
-            ["vision_norm1", "vision_qkv", "vision_o", "vision_norm2", "vision_ffn"]
+            [
+                "vision_norm1",
+                "vision_qkv",
+                "vision_attention",
+                "vision_o",
+                "vision_norm2",
+                "vision_ffn",
+            ]
             + ["expert_qkv", "cross_q", "cross_k", "cross_v"],
             2,
         )
-        | dict.fromkeys(["prefix_qkv", "prefix_o", "prefix_ffn", "expert_o", "expert_ffn"], 4)
+        | dict.fromkeys(
+            ["prefix_norm1", "prefix_qkv", "prefix_o", "prefix_norm2", "prefix_ffn"]
+            + ["expert_norm1", "expert_o", "expert_norm2", "expert_ffn"],
+            4,
+        )
         | dict.fromkeys(["features", "state", "action_in", "time_in", "time_out", "action_out"], 1)
     ),
     "groot_n17": Counter(
         dict.fromkeys(
-            ["vision_norm1", "vision_qkv", "vision_o", "vision_norm2", "vision_ffn"]
-            + ["llm_qkv", "llm_o", "llm_ffn", "self_qkv", "cross_q", "cross_k", "cross_v"],
+            [
+                "vision_norm1",
+                "vision_qkv",
+                "vision_attention",
+                "vision_o",
+                "vision_norm2",
+                "vision_ffn",
+            ]
+            + [
+                "llm_norm1",
+                "llm_qkv",
+                "llm_o",
+                "llm_norm2",
+                "llm_ffn",
+                "self_qkv",
+                "cross_q",
+                "cross_k",
+                "cross_v",
+            ],
             2,
         )
         | dict.fromkeys(["norm1", "o", "ff"], 4)

@@ -8,30 +8,37 @@ are cut off. The last layer is read by a hook, so it is called as a module. Bloc
 transformer attend to the prefix and to themselves by turns; keys and values of the prefix do not
 move while an observation lasts.
 
-    vision_norm1   norm_fused v1        backbone.model.model.visual.blocks.{i}.norm1
-    vision_qkv     linear_proj v1       backbone.model.model.visual.blocks.{i}.attn.qkv
-    vision_o       linear_proj v1       backbone.model.model.visual.blocks.{i}.attn.proj
-    vision_norm2   norm_fused v1        backbone.model.model.visual.blocks.{i}.norm2
-    vision_ffn     vision_ffn.mlp v3    backbone.model.model.visual.blocks.{i}.mlp
-    llm_qkv        qkv_pack v1
+    vision_norm1       norm_fused v1        backbone.model.model.visual.blocks.{i}.norm1
+    vision_qkv         linear_proj v1       backbone.model.model.visual.blocks.{i}.attn.qkv
+    vision_attention   attention_core v1
+        backbone.model.model.visual.blocks.{i}.attn
+        (function attention)
+    vision_o           linear_proj v1       backbone.model.model.visual.blocks.{i}.attn.proj
+    vision_norm2       norm_fused v1        backbone.model.model.visual.blocks.{i}.norm2
+    vision_ffn         vision_ffn.mlp v3    backbone.model.model.visual.blocks.{i}.mlp
+    llm_norm1          norm_fused v2
+        backbone.model.model.language_model.layers.{j}.input_layernorm
+    llm_qkv            qkv_pack v1
         backbone.model.model.language_model.layers.{j}.self_attn
         (q_proj, k_proj, v_proj)
-    llm_o          linear_proj v1
+    llm_o              linear_proj v1
         backbone.model.model.language_model.layers.{j}.self_attn.o_proj
-    llm_ffn        decoder_ffn.mlp v1   backbone.model.model.language_model.layers.{j}.mlp
-    norm1          adaln_producer v1    action_head.model.transformer_blocks.{k}.norm1
-    self_qkv       qkv_pack v1
+    llm_norm2          norm_fused v2
+        backbone.model.model.language_model.layers.{j}.post_attention_layernorm
+    llm_ffn            decoder_ffn.mlp v1   backbone.model.model.language_model.layers.{j}.mlp
+    norm1              adaln_producer v1    action_head.model.transformer_blocks.{k}.norm1
+    self_qkv           qkv_pack v1
         action_head.model.transformer_blocks.{k}.attn1
         (to_q, to_k, to_v)
-    cross_q        linear_proj v1       action_head.model.transformer_blocks.{k}.attn1.to_q
-    cross_k        cadence_static v1
+    cross_q            linear_proj v1       action_head.model.transformer_blocks.{k}.attn1.to_q
+    cross_k            cadence_static v1
         action_head.model.transformer_blocks.{k}.attn1.to_k
         (once an observation)
-    cross_v        cadence_static v1
+    cross_v            cadence_static v1
         action_head.model.transformer_blocks.{k}.attn1.to_v
         (once an observation)
-    o              linear_proj v1       action_head.model.transformer_blocks.{k}.attn1.to_out.0
-    ff             vision_ffn.mlp v3    action_head.model.transformer_blocks.{k}.ff
+    o                  linear_proj v1       action_head.model.transformer_blocks.{k}.attn1.to_out.0
+    ff                 vision_ffn.mlp v3    action_head.model.transformer_blocks.{k}.ff
 """
 
 from __future__ import annotations
@@ -44,10 +51,12 @@ import torch
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
     adaln_producer_v1,
+    attention_core_v1,
     cadence_static_v1,
     decoder_ffn_v1,
     linear_proj_v1,
     norm_fused_v1,
+    norm_fused_v2,
     qkv_pack_v1,
     vision_ffn_v3,
 )
@@ -62,6 +71,7 @@ def dims(model: Any) -> dict[str, int]:
         "Dv": model.backbone.model.config.vision_config.hidden_size,
         "Fv": model.backbone.model.config.vision_config.intermediate_size,
         "Lv": model.backbone.model.config.vision_config.depth,
+        "Hv": model.backbone.model.config.vision_config.num_heads,
         "D": model.backbone.model.config.text_config.hidden_size,
         "F": model.backbone.model.config.text_config.intermediate_size,
         "L": model.backbone.select_layer,
@@ -107,6 +117,43 @@ def vision_qkv(size: Mapping[str, int], i: int) -> rt.Seat:
         slots={"w": rt.Weight(f"{at}.weight", "out_in"), "b": rt.Weight(f"{at}.bias")},
         points={"x_in": rt.InputOf(at)},
         boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+    )
+
+
+def vision_attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at backbone.model.model.visual.blocks.{i}.attn."""
+    at = f"backbone.model.model.visual.blocks.{i}.attn"
+    return rt.Seat(
+        name=f"vision_attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["Hv"], "Hkv": size["Hv"], "D": rt.exact_div(size["Dv"], size["Hv"])},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "mask": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
+        ),
     )
 
 
@@ -184,6 +231,25 @@ def vision_ffn(size: Mapping[str, int], i: int) -> rt.Seat:
     )
 
 
+def llm_norm1(model: Any, config: Any, size: Mapping[str, int], j: int) -> rt.Seat:
+    """norm_fused v2 at backbone.model.model.language_model.layers.{j}.input_layernorm."""
+    at = f"backbone.model.model.language_model.layers.{j}.input_layernorm"
+    return rt.Seat(
+        name=f"llm_norm1[{j}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": model.backbone.model.config.text_config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("Qwen3VLTextRMSNorm",)), rt.Expect("returns", ("tensor",))),
+    )
+
+
 def llm_qkv(size: Mapping[str, int], j: int) -> rt.Seat:
     """qkv_pack v1 at backbone.model.model.language_model.layers.{j}.self_attn."""
     at = f"backbone.model.model.language_model.layers.{j}.self_attn"
@@ -230,6 +296,25 @@ def llm_o(size: Mapping[str, int], j: int) -> rt.Seat:
         slots={"w": rt.Weight(f"{at}.weight", "out_in")},
         points={"x_in": rt.InputOf(at)},
         boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+    )
+
+
+def llm_norm2(model: Any, config: Any, size: Mapping[str, int], j: int) -> rt.Seat:
+    """norm_fused v2 at backbone.model.model.language_model.layers.{j}.post_attention_layernorm."""
+    at = f"backbone.model.model.language_model.layers.{j}.post_attention_layernorm"
+    return rt.Seat(
+        name=f"llm_norm2[{j}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": model.backbone.model.config.text_config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("Qwen3VLTextRMSNorm",)), rt.Expect("returns", ("tensor",))),
     )
 
 
@@ -448,12 +533,15 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["Lv"]):
         found.append(vision_norm1(size, i))
         found.append(vision_qkv(size, i))
+        found.append(vision_attention(size, i))
         found.append(vision_o(size, i))
         found.append(vision_norm2(size, i))
         found.append(vision_ffn(size, i))
     for j in range(size["L"]):
+        found.append(llm_norm1(model, config, size, j))
         found.append(llm_qkv(size, j))
         found.append(llm_o(size, j))
+        found.append(llm_norm2(model, config, size, j))
         found.append(llm_ffn(model, config, size, j))
     for k in range(size["La"]):
         found.append(norm1(model, size, k))
@@ -472,8 +560,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="groot_n17",
-    source_digest="32f968c8cf2ea96aabe2fd4af4361d83f5529e0bba98893173d73779ac847cf6",
-    contract_digest="12c396615e756ef6138c7ebdf3f25aa602190c4172d9af99d3e0d13d52f221a2",
+    source_digest="b920b1d1ed6be6f9b511a1d5aae5c496901a194c25e0c768bc7d3455405af174",
+    contract_digest="229bdf3fb212186360705ae5e3a9b7907fb6e8c6f0ff8aabe3f9a6adac201364",
     hosts=(rt.Host("lerobot", ">=0.6.1,<0.7", classes=("GR00TN17",)),),
     dims=dims,
     seats=seats,

@@ -13,6 +13,9 @@ the expert at every step of the denoising loop.
     vision_qkv         qkv_pack v1
         model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn
         (q_proj, k_proj, v_proj)
+    vision_attention   attention_core v1
+        model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn
+        (function attention)
     vision_o           linear_proj v1
         model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn.out_proj
     vision_norm2       norm_fused v1
@@ -83,6 +86,7 @@ def dims(model: Any) -> dict[str, int]:
         "Dv": model.model.paligemma_with_expert.paligemma.config.vision_config.hidden_size,
         "Fv": model.model.paligemma_with_expert.paligemma.config.vision_config.intermediate_size,
         "Lv": model.model.paligemma_with_expert.paligemma.config.vision_config.num_hidden_layers,
+        "Hv": model.model.paligemma_with_expert.paligemma.config.vision_config.num_attention_heads,
         "D": model.model.paligemma_with_expert.paligemma.config.text_config.hidden_size,
         "F": model.model.paligemma_with_expert.paligemma.config.text_config.intermediate_size,
         "L": model.model.paligemma_with_expert.paligemma.config.text_config.num_hidden_layers,
@@ -147,6 +151,43 @@ def vision_qkv(size: Mapping[str, int], i: int) -> rt.Seat:
         points={"x_in": rt.InputOf(f"{at}.q_proj")},
         siblings=rt.Siblings(
             (f"{at}.q_proj", f"{at}.k_proj", f"{at}.v_proj"), prove=("shared_input", "call_order")
+        ),
+    )
+
+
+def vision_attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn."""
+    at = f"model.paligemma_with_expert.paligemma.model.vision_tower.vision_model.encoder.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"vision_attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["Hv"], "Hkv": size["Hv"], "D": rt.exact_div(size["Dv"], size["Hv"])},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "mask": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
         ),
     )
 
@@ -687,6 +728,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["Lv"]):
         found.append(vision_norm1(model, config, size, i))
         found.append(vision_qkv(size, i))
+        found.append(vision_attention(size, i))
         found.append(vision_o(size, i))
         found.append(vision_norm2(model, config, size, i))
         found.append(vision_ffn(model, config, size, i))
@@ -713,8 +755,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="pi05",
-    source_digest="7b19026673c4a381402d2c81120fc2c0016259a14bce573d8cca8b9e326c2be3",
-    contract_digest="197bbecdd63f3288e16aa494065bc5416257573b7082ec31850002a6fa7feda1",
+    source_digest="521e5f42426bf3f552a475620070e8905d66d319521f986a51a7669fff90a7bd",
+    contract_digest="a6745563f1de5248f00e00893c2f31154da557ff969227cecb0d756d34984ebf",
     hosts=(rt.Host("lerobot", ">=0.6.1,<0.7", classes=("PI05Policy",)),),
     dims=dims,
     seats=seats,

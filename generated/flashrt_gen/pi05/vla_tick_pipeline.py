@@ -79,8 +79,15 @@ COVERAGE = trace.Coverage(
             "image_tower",
             "structure",
             "obs_encode",
-            covers=("norm_fused", "qkv_pack", "linear_proj", "vision_ffn"),
-            seats=("vision_norm1", "vision_qkv", "vision_o", "vision_norm2", "vision_ffn"),
+            covers=("norm_fused", "qkv_pack", "attention_core", "linear_proj", "vision_ffn"),
+            seats=(
+                "vision_norm1",
+                "vision_qkv",
+                "vision_attention",
+                "vision_o",
+                "vision_norm2",
+                "vision_ffn",
+            ),
         ),
         trace.Segment("image_features", "host_stage", "obs_encode", seam="multi_modal_projector"),
         trace.Segment(

@@ -8,43 +8,57 @@ residuals in place, so the seats are the parts, and their boundary is nowhere. E
 `self_attn_every_n_layers`-th layer of the expert attends to itself; the others project keys and
 values of the prefix, which do not move while an observation lasts.
 
-    vision_norm1   norm_fused v1
+    vision_norm1       norm_fused v1
         model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.layer_norm1
-    vision_qkv     qkv_pack v1
+    vision_qkv         qkv_pack v1
         model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn
         (q_proj, k_proj, v_proj)
-    vision_o       linear_proj v1
+    vision_attention   attention_core v1
+        model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn
+        (function attention)
+    vision_o           linear_proj v1
         model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn.out_proj
-    vision_norm2   norm_fused v1
+    vision_norm2       norm_fused v1
         model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.layer_norm2
-    vision_ffn     vision_ffn.mlp v3
+    vision_ffn         vision_ffn.mlp v3
         model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.mlp
-    features       cadence_static v1
+    features           cadence_static v1
         model.vlm_with_expert.vlm.model.connector
         (once an observation)
-    prefix_qkv     qkv_pack v1
+    prefix_norm1       norm_fused v2
+        model.vlm_with_expert.vlm.model.text_model.layers.{j}.input_layernorm
+    prefix_qkv         qkv_pack v1
         model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn
         (q_proj, k_proj, v_proj)
-    prefix_o       linear_proj v1
+    prefix_o           linear_proj v1
         model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn.o_proj
-    prefix_ffn     decoder_ffn.mlp v1   model.vlm_with_expert.vlm.model.text_model.layers.{j}.mlp
-    expert_qkv     qkv_pack v1
+    prefix_norm2       norm_fused v2
+        model.vlm_with_expert.vlm.model.text_model.layers.{j}.post_attention_layernorm
+    prefix_ffn         decoder_ffn.mlp v1
+        model.vlm_with_expert.vlm.model.text_model.layers.{j}.mlp
+    expert_norm1       norm_fused v2
+        model.vlm_with_expert.lm_expert.layers.{k}.input_layernorm
+    expert_qkv         qkv_pack v1
         model.vlm_with_expert.lm_expert.layers.{k}.self_attn
         (q_proj, k_proj, v_proj)
-    cross_q        linear_proj v1       model.vlm_with_expert.lm_expert.layers.{k}.self_attn.q_proj
-    cross_k        cadence_static v1
+    cross_q            linear_proj v1
+        model.vlm_with_expert.lm_expert.layers.{k}.self_attn.q_proj
+    cross_k            cadence_static v1
         model.vlm_with_expert.lm_expert.layers.{k}.self_attn.k_proj
         (once an observation)
-    cross_v        cadence_static v1
+    cross_v            cadence_static v1
         model.vlm_with_expert.lm_expert.layers.{k}.self_attn.v_proj
         (once an observation)
-    expert_o       linear_proj v1       model.vlm_with_expert.lm_expert.layers.{k}.self_attn.o_proj
-    expert_ffn     decoder_ffn.mlp v1   model.vlm_with_expert.lm_expert.layers.{k}.mlp
-    state          linear_proj v1       model.state_proj
-    action_in      linear_proj v1       model.action_in_proj
-    time_in        linear_proj v1       model.action_time_mlp_in
-    time_out       linear_proj v1       model.action_time_mlp_out
-    action_out     linear_proj v1       model.action_out_proj
+    expert_o           linear_proj v1
+        model.vlm_with_expert.lm_expert.layers.{k}.self_attn.o_proj
+    expert_norm2       norm_fused v2
+        model.vlm_with_expert.lm_expert.layers.{k}.post_attention_layernorm
+    expert_ffn         decoder_ffn.mlp v1   model.vlm_with_expert.lm_expert.layers.{k}.mlp
+    state              linear_proj v1       model.state_proj
+    action_in          linear_proj v1       model.action_in_proj
+    time_in            linear_proj v1       model.action_time_mlp_in
+    time_out           linear_proj v1       model.action_time_mlp_out
+    action_out         linear_proj v1       model.action_out_proj
 """
 
 from __future__ import annotations
@@ -56,10 +70,12 @@ import torch
 
 from flashrt_gen import schemes
 from flashrt_gen.structures import (
+    attention_core_v1,
     cadence_static_v1,
     decoder_ffn_v1,
     linear_proj_v1,
     norm_fused_v1,
+    norm_fused_v2,
     qkv_pack_v1,
     vision_ffn_v3,
 )
@@ -74,6 +90,7 @@ def dims(model: Any) -> dict[str, int]:
         "Dv": model.model.vlm_with_expert.config.vision_config.hidden_size,
         "Fv": model.model.vlm_with_expert.config.vision_config.intermediate_size,
         "Lv": model.model.vlm_with_expert.config.vision_config.num_hidden_layers,
+        "Hv": model.model.vlm_with_expert.config.vision_config.num_attention_heads,
         "D": model.model.vlm_with_expert.config.text_config.hidden_size,
         "F": model.model.vlm_with_expert.config.text_config.intermediate_size,
         "L": model.model.vlm_with_expert.num_vlm_layers,
@@ -132,6 +149,43 @@ def vision_qkv(size: Mapping[str, int], i: int) -> rt.Seat:
         points={"x_in": rt.InputOf(f"{at}.q_proj")},
         siblings=rt.Siblings(
             (f"{at}.q_proj", f"{at}.k_proj", f"{at}.v_proj"), prove=("shared_input", "call_order")
+        ),
+    )
+
+
+def vision_attention(size: Mapping[str, int], i: int) -> rt.Seat:
+    """attention_core v1 at model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn."""
+    at = f"model.vlm_with_expert.vlm.model.vision_model.encoder.layers.{i}.self_attn"
+    return rt.Seat(
+        name=f"vision_attention[{i}]",
+        structure=attention_core_v1.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={"scaling": "head_dim"},
+        params={},
+        dims={"H": size["Hv"], "Hkv": size["Hv"], "D": rt.exact_div(size["Dv"], size["Hv"])},
+        slots={},
+        points={
+            "q_in": rt.RoutedInput("attention", "q"),
+            "k_in": rt.RoutedInput("attention", "k"),
+            "v_in": rt.RoutedInput("attention", "v"),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("attention", "q"),
+                "k": rt.RoutedInput("attention", "k"),
+                "v": rt.RoutedInput("attention", "v"),
+                "mask": rt.RoutedInput("attention", "mask"),
+            },
+            outputs={"y": rt.RoutedOutput("attention")},
+        ),
+        routed=rt.Routed(
+            "attention",
+            via="registry",
+            function="ALL_ATTENTION_FUNCTIONS",
+            args={"q": "query", "k": "key", "v": "value", "mask": "attention_mask"},
         ),
     )
 
@@ -230,6 +284,25 @@ def features(size: Mapping[str, int]) -> rt.Seat:
     )
 
 
+def prefix_norm1(model: Any, config: Any, size: Mapping[str, int], j: int) -> rt.Seat:
+    """norm_fused v2 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.input_layernorm."""
+    at = f"model.vlm_with_expert.vlm.model.text_model.layers.{j}.input_layernorm"
+    return rt.Seat(
+        name=f"prefix_norm1[{j}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": model.model.vlm_with_expert.config.text_config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("LlamaRMSNorm",)), rt.Expect("returns", ("tensor",))),
+    )
+
+
 def prefix_qkv(size: Mapping[str, int], j: int) -> rt.Seat:
     """qkv_pack v1 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn."""
     at = f"model.vlm_with_expert.vlm.model.text_model.layers.{j}.self_attn"
@@ -279,6 +352,25 @@ def prefix_o(size: Mapping[str, int], j: int) -> rt.Seat:
     )
 
 
+def prefix_norm2(model: Any, config: Any, size: Mapping[str, int], j: int) -> rt.Seat:
+    """norm_fused v2 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.post_attention_layernorm."""
+    at = f"model.vlm_with_expert.vlm.model.text_model.layers.{j}.post_attention_layernorm"
+    return rt.Seat(
+        name=f"prefix_norm2[{j}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": model.model.vlm_with_expert.config.text_config.rms_norm_eps},
+        dims={"D": size["D"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("LlamaRMSNorm",)), rt.Expect("returns", ("tensor",))),
+    )
+
+
 def prefix_ffn(model: Any, config: Any, size: Mapping[str, int], j: int) -> rt.Seat:
     """decoder_ffn.mlp v1 at model.vlm_with_expert.vlm.model.text_model.layers.{j}.mlp."""
     at = f"model.vlm_with_expert.vlm.model.text_model.layers.{j}.mlp"
@@ -311,6 +403,25 @@ def prefix_ffn(model: Any, config: Any, size: Mapping[str, int], j: int) -> rt.S
             rt.Expect("activation", ("silu",), (f"{at}.act_fn",)),
             rt.Expect("returns", ("tensor",)),
         ),
+    )
+
+
+def expert_norm1(model: Any, config: Any, size: Mapping[str, int], k: int) -> rt.Seat:
+    """norm_fused v2 at model.vlm_with_expert.lm_expert.layers.{k}.input_layernorm."""
+    at = f"model.vlm_with_expert.lm_expert.layers.{k}.input_layernorm"
+    return rt.Seat(
+        name=f"expert_norm1[{k}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": model.model.vlm_with_expert.config.text_config.rms_norm_eps},
+        dims={"D": size["De"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("LlamaRMSNorm",)), rt.Expect("returns", ("tensor",))),
     )
 
 
@@ -418,6 +529,25 @@ def expert_o(size: Mapping[str, int], k: int) -> rt.Seat:
         slots={"w": rt.Weight(f"{at}.weight", "out_in")},
         points={"x_in": rt.InputOf(at)},
         boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+    )
+
+
+def expert_norm2(model: Any, config: Any, size: Mapping[str, int], k: int) -> rt.Seat:
+    """norm_fused v2 at model.vlm_with_expert.lm_expert.layers.{k}.post_attention_layernorm."""
+    at = f"model.vlm_with_expert.lm_expert.layers.{k}.post_attention_layernorm"
+    return rt.Seat(
+        name=f"expert_norm2[{k}]",
+        structure=norm_fused_v2.SPEC,
+        seam=None,
+        path=at,
+        form="swap",
+        variants={"norm": "rms", "norm_weight_mode": "direct", "norm_rounding": "before_weight"},
+        params={"eps": model.model.vlm_with_expert.config.text_config.rms_norm_eps},
+        dims={"D": size["De"]},
+        slots={"w": rt.Weight(f"{at}.weight")},
+        points={"x_in": rt.InputOf(at)},
+        boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
+        expects=(rt.Expect("class", ("LlamaRMSNorm",)), rt.Expect("returns", ("tensor",))),
     )
 
 
@@ -554,15 +684,19 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["Lv"]):
         found.append(vision_norm1(model, config, size, i))
         found.append(vision_qkv(size, i))
+        found.append(vision_attention(size, i))
         found.append(vision_o(size, i))
         found.append(vision_norm2(model, config, size, i))
         found.append(vision_ffn(model, config, size, i))
     found.append(features(size))
     for j in range(size["L"]):
+        found.append(prefix_norm1(model, config, size, j))
         found.append(prefix_qkv(size, j))
         found.append(prefix_o(size, j))
+        found.append(prefix_norm2(model, config, size, j))
         found.append(prefix_ffn(model, config, size, j))
     for k in range(size["Le"]):
+        found.append(expert_norm1(model, config, size, k))
         if config.self_attn_every_n_layers > 0 and k % config.self_attn_every_n_layers == 0:
             found.append(expert_qkv(size, k))
         if config.self_attn_every_n_layers <= 0 or k % config.self_attn_every_n_layers != 0:
@@ -572,6 +706,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
         if config.self_attn_every_n_layers <= 0 or k % config.self_attn_every_n_layers != 0:
             found.append(cross_v(size, k))
         found.append(expert_o(size, k))
+        found.append(expert_norm2(model, config, size, k))
         found.append(expert_ffn(model, config, size, k))
     found.append(state(size))
     found.append(action_in(size))
@@ -583,8 +718,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="smolvla",
-    source_digest="d726b5da3e712c3b57004298f098e5b83b60be544575418204226fc290c97098",
-    contract_digest="550345079234ddac361874cab1061a330a623cc2c63837847d53f521e0f4c43a",
+    source_digest="cbf01caab0b99115708c0366f151cd39a21898d5d3c9a2e70f5d3fd6ac3acac5",
+    contract_digest="f36894539aaf9de8cee37eea4f8d235d23f2b48201e757b6f81078031f3d524f",
     hosts=(rt.Host("lerobot", ">=0.6.1,<0.7", classes=("SmolVLAPolicy",)),),
     dims=dims,
     seats=seats,
