@@ -5,7 +5,8 @@
 Timed region: the whole block from a bfloat16 activation to a bfloat16 result, quantising
 included, as replays of a CUDA graph of twelve calls over six weight sets in rotation (cold:
 more than the L2 holds) or over one (warm); figures are medians of 30 replays with the tenth
-and ninetieth percentile. Arms take turns in random order. Weights are random, so is the input.
+and ninetieth percentile. Arms take turns in random order with
+a rest of 20 ms between replays. Weights are random, so is the input.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def main() -> None:
     parser.add_argument("--rows", default="1,8,16,64,128,512,2048,8192")
     parser.add_argument("--d", type=int, default=4096)
     parser.add_argument("--f", type=int, default=12288)
+    parser.add_argument("--rest", type=float, default=0.02, help="seconds between replays")
     options = parser.parse_args()
     d, f = options.d, options.f
     import triton
@@ -107,8 +109,12 @@ def main() -> None:
     with torch.no_grad():
         for m in map(int, options.rows.split(",")):
             calls = 12 if m < 2048 else 6
-            cold = gpu.interleaved(arms(d, f, m, weights, gpu.SETS), calls)
-            warm = gpu.interleaved(arms(d, f, m, weights, 1), calls) if m in (1, 16) else {}
+            cold = gpu.interleaved(arms(d, f, m, weights, gpu.SETS), calls, rest=options.rest)
+            warm = (
+                gpu.interleaved(arms(d, f, m, weights, 1), calls, rest=options.rest)
+                if m in (1, 16)
+                else {}
+            )
             for name, times in cold.items():
                 beside = f", warm {gpu.middle(warm[name])}" if name in warm else ""
                 print(f"M {m:5d}  {name:16s} {gpu.middle(times)} us{beside}", flush=True)

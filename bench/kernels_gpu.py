@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -57,8 +58,13 @@ def captured(call: Call, calls: int) -> torch.cuda.CUDAGraph:
     return graph
 
 
-def interleaved(arms: dict[str, Call], calls: int = 12, rounds: int = 30) -> dict[str, list[float]]:
+def interleaved(
+    arms: dict[str, Call], calls: int = 12, rounds: int = 30, rest: float = 0.0
+) -> dict[str, list[float]]:
     """Microseconds a call of each arm, one figure a replay, sorted; arms in random order.
+
+    rest  seconds between replays: a GPU at its power limit lowers its clock, and every arm's
+          figure would be one of the arms before it
 
     An arm that can't be captured is left out, with the reason on stderr.
     """
@@ -75,6 +81,9 @@ def interleaved(arms: dict[str, Call], calls: int = 12, rounds: int = 30) -> dic
     marks: dict[str, list[tuple[torch.cuda.Event, torch.cuda.Event]]] = {n: [] for n in graphs}
     for _ in range(rounds):
         for name in random.sample(list(graphs), len(graphs)):
+            if rest:
+                torch.cuda.synchronize()
+                time.sleep(rest)
             begin = torch.cuda.Event(enable_timing=True)
             end = torch.cuda.Event(enable_timing=True)
             begin.record()

@@ -9,6 +9,7 @@ from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.impls.decoder_ffn_w4a16_int4 import DecoderFfnW4a16Int4
 from flashrt_gen.impls.decoder_ffn_w8a16_static import DecoderFfnW8a16Static
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
+from flashrt_gen.impls.vision_ffn_v3_fp8_static import VisionFfnV3Fp8Static
 from torch import Tensor
 
 from frtspec.runtime import numerics
@@ -85,3 +86,22 @@ def linear(
     read = numerics.dequantize if fmt == "int8" else numerics.dequantize_int4
     got = getattr(kit, f"{ENTRY[fmt]}_linear")(x, make.data, make.scale, b)
     return got, (x.float() @ read(make.data, make.scale).T + plus).bfloat16()
+
+
+def plain_ffn(
+    kit: ModuleType, m: int, d: int, f: int, *, device: str = "cpu"
+) -> tuple[Tensor, Tensor]:
+    """(the package's result, the emulation's) of a vision FFN with tanh-GELU and biases."""
+    x = randn(m, d, seed=m, device=device).bfloat16()
+    impl = VisionFfnV3Fp8Static(
+        w_fc1=randn(d, f, seed=1, device=device) * d**-0.5,
+        b_fc1=randn(f, seed=2, device=device).bfloat16(),
+        w_fc2=randn(f, d, seed=3, device=device) * f**-0.5,
+        b_fc2=randn(d, seed=4, device=device).bfloat16(),
+        in_s=numerics.fp8_scale(torch.tensor(4.0)).to(device),
+        hid_s=numerics.fp8_scale(torch.tensor(4.0)).to(device),
+        activation="gelu_tanh",
+        bias="add",
+    )
+    view = impl.on(impl.SPEC.rungs[0], kit)
+    return view.run_local(x), impl.run_emulate(x)

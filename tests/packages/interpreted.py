@@ -70,6 +70,13 @@ def test_ffn_int4(kit: ModuleType, m: int, d: int, f: int, activation: str) -> N
 
 
 @FEW
+@given(m=rows, d=sixteens, f=sixteens)
+def test_plain_ffn(kit: ModuleType, m: int, d: int, f: int) -> None:
+    got, wanted = cases.plain_ffn(kit, m, d, f)
+    assert cases.rel_l2(got, wanted) <= BOUND["fp8"]
+
+
+@FEW
 @given(m=rows, k=groups, n=st.integers(1, 256), bias=st.booleans())
 @pytest.mark.parametrize("fmt", cases.FFN)
 def test_linear(kit: ModuleType, fmt: str, m: int, k: int, n: int, bias: bool) -> None:

@@ -11,6 +11,8 @@ import torch
 from frtspec.runtime import numerics
 from frtspec.runtime.rungs import kernels
 from tests.packages import cases
+from tests.runtime.bind.support import bind, rel_l2, watch
+from tests.runtime.hosts_small import tiny_decoder, token_batches
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -124,3 +126,29 @@ def test_compiles_as_one_graph(kit: ModuleType) -> None:
 
     x = cases.randn(4, 256, seed=2, device="cuda").bfloat16()
     assert torch.equal(torch.compile(block, fullgraph=True)(x), block(x))
+
+
+def test_seats_bind_to_the_package() -> None:
+    """Through the loader and the ladder: probed against the emulation, then run in a host."""
+    from frtspec.runtime.seats import swap
+
+    model = tiny_decoder(hidden_size=256, intermediate_size=512).to("cuda", torch.bfloat16)
+    batches = [batch.cuda() for batch in token_batches(length=16)]
+    ids = batches[0]
+    untouched = model(ids)
+    seen = watch(model, batches=batches)
+    bound = bind(model, rungs=("local",), seen=seen)
+    assert bound and all(seat.rung.package == "frt-dense" for seat in bound)
+    attachment = swap.activate(model, bound)
+    assert 0 < rel_l2(model(ids), untouched) < 0.15
+    assert all(ledger.clean for ledger in attachment.ledger().values())
+    attachment.detach()
+    assert torch.equal(model(ids), untouched)
+
+
+@pytest.mark.parametrize("m", [1, 5, 50, 64, 65, 256, 729])
+@pytest.mark.parametrize("d,f", [(256, 512), (1152, 4304)])
+def test_plain_ffn(kit: ModuleType, m: int, d: int, f: int) -> None:
+    poison()
+    got, wanted = cases.plain_ffn(kit, m, d, f, device="cuda")
+    assert cases.rel_l2(got, wanted) <= BOUND["fp8"]
