@@ -36,6 +36,7 @@ from frtspec.syntax.parse import parse
 PACKAGES = ("lark", "jinja2", "black")
 # Seconds, median, for a command in a fresh process on two cores.
 CHECK, GEN_NOTHING, GEN_COLD = 2.0, 1.0, 25.0
+ONE = "specs/structures/decoder_ffn/v1.frt"
 
 
 def main() -> None:
@@ -87,6 +88,11 @@ def commands(rounds: int, what: str) -> list[Sample]:
                 "a fresh interpreter, imports, grammar, reading and checking every spec",
                 lambda: run_fresh("-m", "frtspec", "check", what),
                 CHECK,
+            ),
+            Arm(
+                f"check {ONE}",
+                "the same with what this one file needs read and checked",
+                lambda: run_fresh("-m", "frtspec", "check", ONE),
             ),
             Arm(
                 f"gen {what}, nothing to do",
