@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
+from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.host import seat_modules
 from frtspec.runtime.seats.calls import Signature, first_tensor, row_count
 from frtspec.runtime.spec import Chain, InputOf, Seat, SeatGroup
@@ -67,7 +68,8 @@ def watching(
     with ExitStack() as stack:
         for watch in watches:
             stack.callback(watch.close)
-            watch.attach(model)
+            with suppress(Refusal):  # a place that is not there: its own seat says so
+                watch.attach(model)
         chains = [watch for watch in watches if isinstance(watch, _ChainWatch)]
         if chains:
             stack.enter_context(_Readers(chains))
@@ -96,7 +98,10 @@ class _Hooks:
 
 
 def _storage(value: Tensor) -> int:
-    return value.untyped_storage().data_ptr()
+    try:
+        return value.untyped_storage().data_ptr()
+    except RuntimeError:  # a subclass without memory of its own, as a shard of several
+        return id(value)
 
 
 # ---------------------------------------------------------------- chains

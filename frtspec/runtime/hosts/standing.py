@@ -14,6 +14,7 @@ from torch import nn
 
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.census import Census
+from frtspec.runtime.hosts.weights import sharded
 
 WRAPPERS: Mapping[str, str] = {
     "OptimizedModule": "is compiled (torch.compile)",
@@ -29,15 +30,15 @@ Problem = tuple[str, str, str] | None
 def check_standing(model: nn.Module, seat: str, hosts: Mapping[str, nn.Module]) -> None:
     """Whether a seat at these modules computes what their calls compute.
 
-    Raises Refusal ``host.compiled``, ``host.wrapped``, ``host.offloaded``, ``host.forward`` or
-    ``host.shared_module``, with the path.
+    Raises Refusal ``host.compiled``, ``host.wrapped``, ``host.offloaded``, ``host.meta``,
+    ``host.sharded``, ``host.forward`` or ``host.shared_module``, with the path.
     """
     for path, host in hosts.items():
         inside = ((f"{path}.{name}".rstrip("."), part) for name, part in host.named_modules())
         for where, module in (*_above(model, path), *inside):
             problem = _compiled(where, module) or _wrapped(where, module)
             if problem is None and (where == path or where.startswith(f"{path}.")):
-                problem = _forward(where, module)
+                problem = _forward(where, module) or _no_whole_weight(where, module)
             if problem is not None:
                 code, what, fix = problem
                 raise Refusal(code, what, fix=fix, seat=seat)
@@ -93,12 +94,11 @@ def _forward(path: str, module: nn.Module) -> Problem:
                 f"the weights of {path} are offloaded (meta), with an accelerate hook present",
                 "load the model without offloading (no device_map='auto' past the device's memory)",
             )
+        kind = type(hook).__name__
         return (
             "host.forward",
-            f"an accelerate hook ({type(hook).__name__}) wraps the forward of {path}; a seat would "
-            "pass it by",
-            "load the model without device_map and offloading, or remove the hooks first "
-            "(accelerate.hooks.remove_hook_from_submodules)",
+            f"an accelerate hook ({kind}) wraps the forward of {path}; a seat would pass it by",
+            "load without device_map, or call accelerate.hooks.remove_hook_from_submodules first",
         )
     what = getattr(own, "__qualname__", type(own).__name__)
     return (
@@ -106,6 +106,21 @@ def _forward(path: str, module: nn.Module) -> Problem:
         f"the forward of {path} was replaced on this instance by {what}; a seat would pass it by",
         "put the patch on after attaching, or leave this seat out",
     )
+
+
+def _no_whole_weight(path: str, module: nn.Module) -> Problem:
+    for name, held in (*module._parameters.items(), *module._buffers.items()):
+        if held is None:
+            continue
+        if (part := sharded(f"{path}.{name}", held)) is not None:
+            return part
+        if held.is_meta:
+            return (
+                "host.meta",
+                f"{path}.{name} is on the meta device and holds no data",
+                "materialise the model and load its weights before attaching",
+            )
+    return None
 
 
 def _moves_inputs_only(module: nn.Module) -> bool:

@@ -39,7 +39,7 @@ def check_readable(
     problem = (
         _adapter(owner, path)
         or _placeholder(owner, path, value)
-        or _sharded(path, value)
+        or sharded(path, value)
         or _quantised(owner, path, value)
         or _computed(owner, path, name)
         or _overridden(owner, path)
@@ -86,7 +86,8 @@ def _placeholder(owner: nn.Module, path: str, value: object) -> Problem:
     return None
 
 
-def _sharded(path: str, value: object) -> Problem:
+def sharded(path: str, value: object) -> Problem:
+    """What is wrong with a weight of which this process holds a part; None for whole ones."""
     if type(value).__name__ not in ("DTensor", "FlatParameter"):
         return None
     return (

@@ -96,6 +96,8 @@ class Forms:
 
     def form_for(self, rows: int) -> Form:
         """The form that runs so many rows."""
+        if len(self.forms) == 1:
+            return self.forms[0]
         for form in self.forms:
             if form.band.holds(rows):
                 return form
@@ -103,9 +105,15 @@ class Forms:
 
 
 def form_rows(inputs: tuple[Tensor, ...], widths: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """Inputs as impls take them: [M, K], contiguous."""
-    pairs = zip(inputs, widths, strict=True)
-    return tuple([x.reshape(-1, width).contiguous() for x, width in pairs])
+    """Inputs as impls take them: [M, K], contiguous. What is so already stays as it is."""
+    if len(inputs) == 1:
+        return (_rows(inputs[0], widths[0]),)
+    return tuple([_rows(x, width) for x, width in zip(inputs, widths, strict=True)])
+
+
+def _rows(x: Tensor, width: int) -> Tensor:
+    rows = x if x.dim() == 2 else x.reshape(-1, width)
+    return rows if rows.is_contiguous() else rows.contiguous()
 
 
 def run_rows(impl: BoundImpl, rows: tuple[Tensor, ...]) -> Any:
@@ -119,4 +127,8 @@ def run_rows(impl: BoundImpl, rows: tuple[Tensor, ...]) -> Any:
 
 def as_host(rows: Tensor, lead: torch.Size, dtype: torch.dtype) -> Tensor:
     """Rows [M, N] as the host returns them: contiguous, so that any ``view`` works."""
-    return rows.to(dtype).contiguous().reshape(*lead, rows.shape[-1])
+    if rows.dtype is not dtype:
+        rows = rows.to(dtype)
+    if not rows.is_contiguous():
+        rows = rows.contiguous()
+    return rows if len(lead) == 1 else rows.view(*lead, rows.shape[-1])

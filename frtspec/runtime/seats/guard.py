@@ -196,7 +196,7 @@ class Quick:
         for entries, name, held in self.links:
             if entries.get(name) is not held:
                 return False
-        for tensor, version, address in self.stamps:  # noqa: SIM110 - a generator costs a call
+        for tensor, version, address in self.stamps:
             if tensor._version != version or tensor.data_ptr() != address:
                 return False
         return True
@@ -208,7 +208,7 @@ class Quick:
         )
 
     def _in_band(self, rows: int) -> bool:
-        return any([band.holds(rows) for band in self.bands])
+        return any(band.holds(rows) for band in self.bands)
 
 
 # ---------------------------------------------------------------- checks
