@@ -110,7 +110,7 @@ def test_what_was_shown_about_links_is_told() -> None:
 
 
 def test_a_route_is_looked_up_and_then_refused_by_name() -> None:
-    """A scheme with a form for the structure meets a seat that nothing executes yet."""
+    """A scheme with a form for the structure meets a seat whose results have no place to go."""
     model = LLAMA.model(torch.bfloat16)
     routed = rt.Routed("rope", via="global", function="apply_rotary_pos_emb", args={"q": "q"})
     right = seats(model)["o[0]"]
@@ -118,7 +118,7 @@ def test_a_route_is_looked_up_and_then_refused_by_name() -> None:
     plan = build(model, [replace(right, routed=routed)])
     (record,) = plan.seats
     assert record.state == "refused" and isinstance(record.refusal, Refusal)
-    assert record.refusal.code == "seat.form"
+    assert record.refusal.code == "route.form"
     wrong = replace(routed, function="apply_rotary")
     plan = build(model, [replace(right, routed=wrong)])
     assert plan.seats[0].refusal is not None and plan.seats[0].refusal.code == "host.route"

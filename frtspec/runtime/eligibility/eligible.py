@@ -63,7 +63,7 @@ def check_form(seat: Seat) -> None:
     """Raises Refusal ``seat.form`` for a form that nothing executes yet, ``seat.parts`` for a
     structure whose parts nobody hands in, ``seat.inner`` for one made of structures and
     ``seat.wire`` for one with codes at its boundary."""
-    if seat.form not in EXECUTED:
+    if seat.form not in EXECUTED or (seat.form == "route" and seat.routed is None):
         raise Refusal(
             "seat.form",
             f"{seat.path} is a seat of the form {seat.form}, which is checked and observed, "
