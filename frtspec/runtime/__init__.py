@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 
 from frtspec.runtime import decisions, numerics, ops, receipt
+from frtspec.runtime.activation import NothingBoundWarning
 from frtspec.runtime.attach import attach, build
 from frtspec.runtime.calibration.data import Calibration
 from frtspec.runtime.eligibility.rules import Rule, qualify, require
@@ -81,6 +82,7 @@ __all__ = [
     "Latency",
     "Ledger",
     "Need",
+    "NothingBoundWarning",
     "OutputOf",
     "Pattern",
     "Plan",

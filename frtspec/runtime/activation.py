@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ from frtspec.runtime.isolation import isolated
 from frtspec.runtime.memory.originals import Originals
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord
-from frtspec.runtime.reporting import document
+from frtspec.runtime.reporting import document, explain
+from frtspec.runtime.reporting.modelprecision import ModelPrecisionSpec
 from frtspec.runtime.reporting.precision import precision_spec
 from frtspec.runtime.seats import swap
 from frtspec.runtime.seats.watch import Watch
@@ -76,11 +78,29 @@ def _plan(session: Session, door: str, attachment: Attachment | None, watch: Wat
         output_kind=session.untouched.kind,
         calibration=session.calibration,
         coverage=coverage(session.parameters, session.records),
-        precision_spec=precision_spec(session.parameters, session.records, session.calibrated),
+        precision_spec=ModelPrecisionSpec(
+            precision_spec(session.parameters, session.records, session.calibrated),
+            session.records,
+        ),
         attachment=attachment,
         watch=watch,
+        costs=session.costs.settled(session.records),
         chains=settled(session.chains, session.records),
         before=attachment.ledger() if attachment is not None else {},
     )
     plan.receipt = receipt.seal(document.document(plan))
+    if session.options.strict:
+        plan.require()
+    elif not plan.bound and not _asked_for(session):
+        warnings.warn(explain.headline(plan), NothingBoundWarning, stacklevel=4)
     return plan
+
+
+class NothingBoundWarning(UserWarning):
+    """``attach`` or ``build`` left the host as it was: no seat is bound."""
+
+
+def _asked_for(session: Session) -> bool:
+    """Whether the caller named a scheme that keeps every seat on the host."""
+    kept = all(r.state == "kept" and r.code == "scheme" for r in session.records)
+    return kept and session.options.scheme != "auto"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +12,7 @@ from torch import nn
 
 from frtspec.runtime import receipt as receipts
 from frtspec.runtime import store
+from frtspec.runtime.environment import drift
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.coverage import Coverage
 from frtspec.runtime.memory.report import Memory
@@ -20,8 +21,11 @@ from frtspec.runtime.options import Options
 from frtspec.runtime.records import STATES, CalibrationRecord, Noise, SeatRecord, UnitRecord
 from frtspec.runtime.reporting import document
 from frtspec.runtime.reporting import explain as explaining
+from frtspec.runtime.reporting.modelprecision import ModelPrecisionSpec
+from frtspec.runtime.reporting.costs import Costs
 from frtspec.runtime.seats.watch import Drift, Watch
 from frtspec.runtime.spec import HostBinding, SchemeSpec
+from frtspec.runtime.toggles import Toggles
 
 if TYPE_CHECKING:
     from frtspec.runtime.chains.negotiate import ChainRecord
@@ -39,6 +43,7 @@ class Plan:
     units         structures judged alone on the host; ``unions`` together
     noise         the untouched host against itself
     chains        declared chains: joined or apart, and why
+    costs         where the untouched host's work and time go, and what that bounds
     before        what the ledgers held when ``attach`` returned
     receipt       all of it as JSON, sealed; ``save_receipt(path)`` writes it
     """
@@ -56,9 +61,10 @@ class Plan:
     output_kind: str | None
     calibration: CalibrationRecord | None
     coverage: Coverage
-    precision_spec: dict[str, Any]
+    precision_spec: ModelPrecisionSpec
     attachment: Attachment | None
     watch: Watch
+    costs: Costs
     chains: tuple[ChainRecord, ...] = ()
     before: Mapping[str, Ledger] = field(default_factory=dict)
     receipt: dict[str, Any] = field(default_factory=dict)
@@ -95,9 +101,46 @@ class Plan:
     def counts(self) -> dict[str, int]:
         return {state: len(self.names(state)) for state in STATES}
 
-    def explain(self) -> str:
-        """Every seat with its state and the whole reason; a table on a terminal."""
-        return explaining.explain(self)
+    def explain(self, format: str = "auto") -> str:
+        """Every seat with its state and the whole reason.
+
+        format  "text", "table", "html" or "json"; "auto": a table on a terminal, else text
+        """
+        return explaining.explain(self, format)
+
+    def require(self, seats: int | Sequence[str] = 1, *, coverage: float = 0.0) -> Self:
+        """This plan, if it bound what is required; for scripts that must not run on a no-op.
+
+        seats     how many seats have to be bound, or which, by name
+        coverage  least share of the host's parameters that they have to hold, 0 to 1
+
+        Raises Refusal ``plan.require`` with every seat's reason in its notes; what is
+        attached stays.
+        """
+        missing = []
+        if isinstance(seats, int):
+            if len(self.bound) < seats:
+                missing.append(f"{len(self.bound)} seats are bound, {seats} are required")
+        else:
+            states = {record.name: record for record in self.seats}
+            for name in seats:
+                record = states.get(name)
+                if record is None:
+                    missing.append(f"{name} is no seat of this host")
+                elif record.state != "bound":
+                    missing.append(f"{name} is {record.state}: {record.reason}")
+        if self.coverage.share < coverage:
+            share = self.coverage.share
+            missing.append(f"{share:.1%} of the parameters are bound, {coverage:.1%} are required")
+        if missing:
+            refusal = Refusal(
+                "plan.require",
+                "; ".join(missing),
+                fix="see the reason of each seat in plan.explain(), also in this error's notes",
+            )
+            refusal.add_note(self.explain("text"))
+            raise refusal
+        return self
 
     def report(self) -> str:
         """Every figure that a gate measured, with its bound."""
@@ -134,6 +177,16 @@ class Plan:
         with store.locked(Path(path)), store.replacing(Path(path)) as new:
             new.write_text(self.binding.text)
         return Path(path)
+
+    @property
+    def toggles(self) -> Toggles:
+        """Groups of bound seats that can be switched off and on by name."""
+        return Toggles(self.seats, self.attachment)
+
+    def environment_drift(self) -> tuple[str, ...]:
+        """Where this process is no longer what it was at ``attach``: versions, device,
+        threads, numeric settings. Empty where figures of the receipt still hold here."""
+        return drift(self.environment)
 
     def save_receipt(self, path: str | os.PathLike[str]) -> Path:
         """Writes the receipt atomically to a file, or into a folder; returns the file."""

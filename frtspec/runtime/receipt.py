@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-SCHEMA = "frtspec.receipt/1"
-SECTIONS = ("specs", "plan", "environment", "metrics", "verdict")
+SCHEMA = "frtspec.receipt/2"
+SECTIONS = ("specs", "plan", "environment", "metrics", "costs", "verdict")
 
 Receipt = dict[str, Any]
 
@@ -85,6 +85,11 @@ def verify(receipt: Receipt | str | os.PathLike[str]) -> Verification:
 
 def _misfits(receipt: Any) -> list[str]:
     """Where the receipt leaves its schema."""
+    named = receipt.get("schema") if isinstance(receipt, dict) else None
+    if isinstance(named, str) and named != SCHEMA and named.startswith("frtspec.receipt/"):
+        return [
+            f"$.schema: it is of {named}; this frtspec verifies {SCHEMA}: use the one that wrote it"
+        ]
     return [f"{error.json_path}: {error.message}" for error in _validator().iter_errors(receipt)]
 
 

@@ -36,6 +36,7 @@ from frtspec.runtime.observation import observe, samples
 from frtspec.runtime.observation.samples import Thunk
 from frtspec.runtime.options import Options, Sources
 from frtspec.runtime.records import CalibrationRecord, Noise, SeatRecord, UnitRecord
+from frtspec.runtime.reporting.costs import Costs
 from frtspec.runtime.rungs.rungcache import RungCache
 from frtspec.runtime.spec import HostBinding, Route, Seat
 
@@ -65,6 +66,7 @@ class Session:
         self.calibration: CalibrationRecord | None = None
         self.calibrated: observe.Observation | None = None
         self.judged: observe.Observation | None = None
+        self.costs = Costs()
         self.units: list[UnitRecord] = []
         self.unions: list[UnitRecord] = []
         self.records = [SeatRecord(seat) for seat in binding.seats(model)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,12 @@ from frtspec.runtime.gating import metrics
 from frtspec.runtime.gating.outputs import noise_of
 from frtspec.runtime.hosts import links
 from frtspec.runtime.isolation import isolated
-from frtspec.runtime.observation import measure, observe
+from frtspec.runtime.observation import measure, observe, samples
 from frtspec.runtime.observation.capture import budget
 from frtspec.runtime.observation.samples import Thunk
 from frtspec.runtime.options import one_of
 from frtspec.runtime.records import CalibrationRecord, SeatRecord
+from frtspec.runtime.reporting.costs import of_host
 from frtspec.runtime.seats.guard import Band, bands_of
 from frtspec.runtime.spec import Seat
 
@@ -102,6 +104,9 @@ def calibrate(session: Session, *, judge: bool) -> None:
         with isolated([record], "looking at row counts"):
             eligible.check_rows(record.seat, bands[record.name], session.judged)
     session.calibration = _told(session, judge=judge)
+    if judge and session.open_records():
+        run = partial(samples.run, session.untouched.thunks[0])
+        session.costs = of_host(session.model, session.open_records(), run, session.device)
 
 
 def _told(session: Session, *, judge: bool) -> CalibrationRecord:

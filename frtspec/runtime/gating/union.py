@@ -66,11 +66,13 @@ def search(
     if len(found.chosen) < 2:
         return found
     dropped: list[Unit] = []
+    tried: set[frozenset[str]] = set()
     accepted = False
     while len(found.chosen) > 1 and not accepted:
         if found.trials >= budget:
             break
         found.trials += 1
+        tried.add(_names(found.chosen))
         outcome = trial(found.chosen)
         found.chosen = [unit for unit in found.chosen if unit.open]
         if outcome is None:
@@ -84,8 +86,12 @@ def search(
     if not accepted and len(found.chosen) > 1:
         _best_alone(found, by_name)
         return found
-    _grow(found, dropped, trial, budget)
+    _grow(found, dropped, tried, trial, budget)
     return found
+
+
+def _names(units: Sequence[Unit]) -> frozenset[str]:
+    return frozenset(unit.name for unit in units)
 
 
 def _worth(alone: Verdict, outcome: Verdict) -> tuple[float, float]:
@@ -108,17 +114,17 @@ def _best_alone(found: Found[V], by_name: dict[str, V]) -> None:
 def _grow(
     found: Found[V],
     dropped: Sequence[Unit],
+    tried: set[frozenset[str]],
     trial: Callable[[Sequence[Unit]], V | None],
     budget: int,
 ) -> None:
-    """Dropped units once more, on top of what holds. The last one dropped is not tried again
-    where nothing changed since: just that set was refused."""
-    tried = {frozenset(u.name for u in [*found.chosen, dropped[-1]])} if dropped else set()
+    """Dropped units once more, on top of what holds; no set is tried twice."""
     for unit in dropped:
         wider = [*found.chosen, unit]
-        if found.trials >= budget or frozenset(u.name for u in wider) in tried:
+        if found.trials >= budget or _names(wider) in tried:
             continue
         found.trials += 1
+        tried.add(_names(wider))
         outcome = trial(wider)
         if outcome is None or outcome.verdict != "accepted":
             found.dropped[unit.name] = outcome or found.dropped[unit.name]

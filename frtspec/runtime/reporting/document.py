@@ -25,6 +25,7 @@ def document(plan: Plan) -> Json:
         "plan": _plan(plan),
         "environment": plan.environment,
         "metrics": _metrics(plan),
+        "costs": plan.costs.to_json(),
         "verdict": _verdict(plan),
     }
 

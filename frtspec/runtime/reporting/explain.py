@@ -6,22 +6,26 @@ or as a table with colours where standard output is a terminal.
 
 from __future__ import annotations
 
+import html
 import io
+import json
 import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frtspec.runtime.gating.gates import GateResult
 from frtspec.runtime.records import STATES, SeatRecord, UnitRecord
+from frtspec.runtime.reporting import costs
 from frtspec.runtime.seats.forms import BandUse
 
 if TYPE_CHECKING:
     from frtspec.runtime.plan import Plan
 
 HEADINGS = ("state", "seat", "structure", "form", "boundary", "seam", "why")
+FORMATS = ("auto", "text", "table", "html", "json")
 COLOURS = {"bound": "green", "kept": "cyan", "refused": "yellow", "failed": "red"}
 
 _NUMBERED = re.compile(r"(.*)\[(\d+)\]$")
@@ -42,10 +46,60 @@ class Explanation:
     tail: tuple[str, ...]
 
 
-def explain(plan: Plan) -> str:
-    """The explanation as text, with a drawn table when standard output is a terminal."""
+def explain(plan: Plan, format: str = "auto") -> str:
+    """The explanation: ``text``, ``table`` (drawn, with colours), ``html``, ``json``, or
+    ``auto``: a table where standard output is a terminal, else text.
+
+    Raises Refusal ``option.format`` for another one.
+    """
+    from frtspec.runtime.options import one_of  # options need the units of this module
+
+    one_of("format", format, FORMATS)
+    if format == "json":
+        return json.dumps(as_json(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     explanation = explanation_of(plan)
-    return drawn(explanation) if sys.stdout.isatty() else plain(explanation)
+    if format == "auto":
+        format = "table" if sys.stdout.isatty() else "text"
+    return {"text": plain, "table": drawn, "html": as_html}[format](explanation)
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """The explanation as data: every seat once, in one state, with its whole reason."""
+    receipt = plan.receipt
+    states = receipt["verdict"]["seats"]
+    return {
+        "headline": headline(plan),
+        "summary": receipt["verdict"]["summary"],
+        "counts": receipt["verdict"]["counts"],
+        "seats": [
+            {
+                "name": record.name,
+                "target": record.seat.target,
+                "path": record.seat.path,
+                "form": record.form,
+                "trail": next(
+                    s["trail"] for s in receipt["plan"]["seats"] if s["name"] == record.name
+                ),
+                **states[record.name],
+            }
+            for record in plan.seats
+        ],
+        "units": receipt["verdict"]["units"],
+        "unions": receipt["verdict"]["unions"],
+        "coverage": receipt["metrics"]["coverage"],
+        "costs": receipt["costs"],
+        "notes": list(_head(plan))[1:] + list(_tail(plan)),
+    }
+
+
+def headline(plan: Plan) -> str:
+    """The first line: what became of what was asked for, loud where nothing did."""
+    total, counts = len(plan.seats), plan.counts
+    rest = ", ".join(f"{counts[state]} {state}" for state in STATES[1:])
+    where = f"{plan.binding.name} on {type(plan.model).__name__}"
+    if plan.bound:
+        return f"{where}: {counts['bound']} of {total} seats bound, {rest}"
+    return f"{where}: NOTHING IS BOUND, the host runs as it was; of {total} seats {rest}"
 
 
 def explanation_of(plan: Plan) -> Explanation:
@@ -56,12 +110,7 @@ def explanation_of(plan: Plan) -> Explanation:
 
 
 def _head(plan: Plan) -> Iterable[str]:
-    total, counts = len(plan.seats), plan.counts
-    rest = ", ".join(f"{counts[state]} {state}" for state in STATES[1:])
-    yield (
-        f"{plan.binding.name} on {type(plan.model).__name__}: "
-        f"{counts['bound']} of {total} seats bound, {rest}"
-    )
+    yield headline(plan)
     asked = "" if plan.options.scheme == plan.scheme.name else f" ({plan.options.scheme})"
     judged = "" if plan.door == "attach" else "; bound without judging, no gate decided"
     yield f"scheme {plan.scheme.name}{asked}{judged}"
@@ -198,7 +247,7 @@ def _tail(plan: Plan) -> Iterable[str]:
     yield from _banded(plan)
     cover = plan.coverage
     if cover.total and not plan.bound:
-        yield "no seat is bound: the host runs as it was"
+        yield "no seat is bound: the host runs as it was; plan.require() makes that an error"
     elif cover.total:
         yield (
             f"bound seats hold {cover.share:.1%} of the host's {cover.total:,} parameters; "
@@ -208,18 +257,11 @@ def _tail(plan: Plan) -> Iterable[str]:
         more = f", and {len(cover.rest) - 5} smaller ones" if len(cover.rest) > 5 else ""
         if largest:
             yield f"  on the host: {largest}{more}"
-    added = sum(r.built.bytes_added for r in plan.seats if r.state == "bound" and r.built)
-    if added:
-        yield f"packs add {size_text(added)}; the host's own weights stay resident"
-
-
-def size_text(count: int) -> str:
-    """``1.5 MiB``."""
-    size, units = float(count), ["B", "KiB", "MiB", "GiB"]
-    while size >= 1024 and len(units) > 1:
-        size /= 1024
-        units.pop(0)
-    return f"{size:.3g} {units[0]}"
+    if plan.bound:
+        timed = any(u.latency is not None and u.latency.timed for u in plan.units)
+        yield from costs.told(plan.costs, timed=timed)
+    if plan.memory.added:
+        yield plan.memory.line()
 
 
 def _fell_through(plan: Plan) -> Iterable[str]:
@@ -301,6 +343,29 @@ def drawn(explanation: Explanation) -> str:
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()
+
+
+def as_html(explanation: Explanation) -> str:
+    """One HTML document, without scripts or anything from elsewhere."""
+
+    def lines(texts: Iterable[str]) -> str:
+        return "".join(f"<p>{html.escape(text)}</p>\n" for text in texts)
+
+    rows = []
+    for row in explanation.rows:
+        why = "<br>".join(html.escape(text) for text in (row.cells[-1], *row.more))
+        cells = [*(html.escape(cell) for cell in row.cells[:-1]), why]
+        told = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows.append(f'<tr class="{html.escape(row.cells[0])}">{told}</tr>\n')
+    style = "".join(f".{state} td:first-child {{ color: {c}; }} " for state, c in COLOURS.items())
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{html.escape(explanation.head[0])}</title>\n<style>body {{ font-family: sans-serif; }}"
+        " td, th { text-align: left; vertical-align: top; padding: 0 1em 0 0; } "
+        f"{style}</style></head><body>\n{lines(explanation.head)}<table>\n<tr>"
+        + "".join(f"<th>{name}</th>" for name in HEADINGS)
+        + f"</tr>\n{''.join(rows)}</table>\n{lines(explanation.tail)}</body></html>\n"
+    )
 
 
 # ---------------------------------------------------------------- figures

@@ -10,6 +10,7 @@ import pytest
 from frtspec import runtime as rt
 from frtspec.runtime.records import Failure, SeatRecord
 from frtspec.runtime.reporting import explain
+from frtspec.runtime.units import size_text
 from tests.runtime import hosts_small as small
 
 LONG = "the reason goes on and on, " * 20 + "and ends here"
@@ -127,4 +128,4 @@ def test_runs_of_seat_names_are_drawn_together():
     "count, text", [(0, "0 B"), (1023, "1.02e+03 B"), (1536, "1.5 KiB"), (3 << 30, "3 GiB")]
 )
 def test_sizes_read_well(count, text):
-    assert explain.size_text(count) == text
+    assert size_text(count) == text

@@ -92,6 +92,7 @@ def test_a_union_that_loses_drops_units_until_the_rest_gains(monkeypatch):
     assert {r.seat.structure.name for r in dropped} == {worst.name}
 
 
+@pytest.mark.filterwarnings("ignore::frtspec.runtime.NothingBoundWarning")
 def test_an_a_a_run_binds_nothing(monkeypatch):
     plan = TimedHost(monkeypatch, lambda active: BASE).attach()
     assert not plan.bound and {u.latency.verdict for u in plan.units} == {"loss"}
@@ -117,6 +118,7 @@ def test_every_word_of_a_latency_gate_has_an_arm_on_a_host_or_says_why_not():
     }
 
 
+@pytest.mark.filterwarnings("ignore::frtspec.runtime.NothingBoundWarning")
 def test_a_gain_over_the_eager_host_that_compiling_it_beats_is_no_gain(monkeypatch):
     host = TimedHost(monkeypatch, lambda active: BASE - 0.1 * len(active))
     host.compiled_cost = 0.5
