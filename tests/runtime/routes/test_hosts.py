@@ -11,13 +11,13 @@ from tests.runtime.routes.support import attached, moved, own, runner, same, sha
 
 HOSTS = (
     (QWEN3, {"rope", "attention"}),
-    (LLAMA, {"attention"}),
-    (GEMMA3, {"rope", "attention"}),
+    pytest.param(LLAMA, {"attention"}, marks=pytest.mark.slow),
+    pytest.param(GEMMA3, {"rope", "attention"}, marks=pytest.mark.slow),
     (SIGLIP, {"attention"}),
-    (QWEN3_VL, {"vision_attention", "rope", "attention"}),
+    pytest.param(QWEN3_VL, {"vision_attention", "rope", "attention"}, marks=pytest.mark.slow),
     (QWEN3_5, {"delta", "rope", "attention"}),
     (WAN, {"qk", "attention", "cross_attention"}),
-    (COSMOS, {"qk", "attention", "cross_attention"}),
+    pytest.param(COSMOS, {"qk", "attention", "cross_attention"}, marks=pytest.mark.slow),
     (FLUX, {"single_qk", "single_attention", "attention"}),
 )
 
