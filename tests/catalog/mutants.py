@@ -28,6 +28,7 @@ SWAPPED = {
 WORDS = {
     "in": "out", "out": "in", "input": "output", "output": "input", "arg": "input",
     "boundary": "latency", "latency": "boundary",
+    "at": "around", "around": "at",  # a boundary of discovery
     "hub": "local", "local": "hub", "torch": "emulate", "emulate": "torch",
     "let": "point", "point": "let", "yield": "let", "next": "emit", "emit": "next",
 }  # fmt: skip
