@@ -96,7 +96,7 @@ def _own_code(function: Any) -> Any:
 
 def _capture(thunk: Thunk, device: torch.device) -> tuple[Any, Any]:
     with torch.no_grad(), torch.cuda.device(device):
-        side = torch.cuda.Stream(device)
+        side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(side):
             for _ in range(WARMUP):

@@ -25,15 +25,15 @@ _AXES = {
 """Product -> (argument, axis) of the axis that is summed over, on both sides."""
 
 
-class ReversedSums(TorchDispatchMode):
+class ReversedSums(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While entered, matrix products of this thread sum in reverse; ``count``: how many."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count = 0
 
     def __enter__(self) -> Self:
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

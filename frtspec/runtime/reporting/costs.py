@@ -109,11 +109,11 @@ def measure(
     )
 
 
-class _Flops(TorchDispatchMode):
+class _Flops(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what torch's own registry of FLOPs knows, on this thread."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0.0
         self.seat: str | None = None
         self.by_seat: dict[str, float] = {}
@@ -219,7 +219,7 @@ def _busy(run: Callable[[], object], device: torch.device) -> float | None:
     with torch.profiler.profile(activities=activities) as profile:
         run()
         torch.cuda.synchronize(device)
-    return sum(event.self_device_time_total for event in profile.key_averages()) / 1e6
+    return float(sum(event.self_device_time_total for event in profile.key_averages())) / 1e6
 
 
 def told(costs: Costs, *, timed: bool = True) -> Iterator[str]:
