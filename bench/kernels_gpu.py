@@ -64,7 +64,8 @@ def interleaved(
     """Microseconds a call of each arm, one figure a replay, sorted; arms in random order.
 
     rest  seconds between replays: a GPU at its power limit lowers its clock, and every arm's
-          figure would be one of the arms before it
+          figure would be one of the arms before it. After a rest a replay goes untimed, so that
+          the next one is queued behind work and not behind the host
 
     An arm that can't be captured is left out, with the reason on stderr.
     """
@@ -84,6 +85,7 @@ def interleaved(
             if rest:
                 torch.cuda.synchronize()
                 time.sleep(rest)
+                graphs[name].replay()
             begin = torch.cuda.Event(enable_timing=True)
             end = torch.cuda.Event(enable_timing=True)
             begin.record()

@@ -1,6 +1,6 @@
 """What an attached seat costs in Python against the bare module, both doing nothing.
 
-    python bench/seat_cost.py [--device cuda] [--json FILE]
+    python bench/seat_cost.py [--device cuda] [--json FILE] [--small]
 
 Every arm is called with the same tensor and gives it back: the bare module from its own
 ``forward`` (for an MLP: through its children's, as the host calls them), the seat from a form
@@ -92,7 +92,7 @@ def microseconds(call: Callable[[], object]) -> float:
     return (time.perf_counter() - start) / CALLS * 1e6
 
 
-def measure(host: nn.Module, x: Tensor) -> dict[str, float]:
+def measure(host: nn.Module, x: Tensor, count: int) -> dict[str, float]:
     """Medians of interleaved rounds, in us a call; ``ratio`` is the median of the rounds'."""
     seat, through = seat_over(host, x, rows=False), seat_over(host, x, rows=True)
     arms: dict[str, Callable[[], object]] = {
@@ -102,7 +102,7 @@ def measure(host: nn.Module, x: Tensor) -> dict[str, float]:
     }
     for call in arms.values():
         microseconds(call)
-    rounds = [{name: microseconds(call) for name, call in arms.items()} for _ in range(ROUNDS)]
+    rounds = [{name: microseconds(call) for name, call in arms.items()} for _ in range(count)]
     for each in (seat, through):
         assert each._frt.counter.ledger().clean, each._frt.counter.ledger()
     found = {name: statistics.median(each[name] for each in rounds) for name in arms}
@@ -110,7 +110,7 @@ def measure(host: nn.Module, x: Tensor) -> dict[str, float]:
     return found
 
 
-def run(device: str) -> dict[str, dict[str, float]]:
+def run(device: str, *, rounds: int) -> dict[str, dict[str, float]]:
     """Every case: what the seat stands for, and the shape of its input."""
     hosts = {"linear": Leaf(WIDTH, WIDTH, bias=False), "mlp": Mlp()}
     shapes = {"[8, 64]": (8, WIDTH), "[1, 8, 64]": (1, 8, WIDTH)}
@@ -121,7 +121,7 @@ def run(device: str) -> dict[str, dict[str, float]]:
         for kind, host in hosts.items():
             host.eval().to(device)
             for name, x in inputs.items():
-                found[f"{kind}, rows {name}"] = measure(host, x)
+                found[f"{kind}, rows {name}"] = measure(host, x, rounds)
     return found
 
 
@@ -129,8 +129,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--small", action="store_true", help="few calls: shows that it works")
     args = parser.parse_args()
-    found = run(args.device)
+    found = run(args.device, rounds=2 if args.small else ROUNDS)
     print(f"torch {torch.__version__}, Python {platform.python_version()}, {args.device}")
     print(f"{'seat':24} {'bare us':>8} {'seat us':>8} {'ratio':>6} {'rows us':>8}  target")
     for name, row in found.items():

@@ -423,7 +423,7 @@ def checks() -> str:
 
 
 CHECK_DOCS = {
-    "arguments": "only the arguments that the bound form takes are given, as tensors",
+    "arguments": "only the arguments that the bound form takes are given, as plain tensors",
     "device": "every input is on the device of the packs",
     "dtype": "the input's dtype is one that calibration saw",
     "autocast": "autocast is on or off as it was then",

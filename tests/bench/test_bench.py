@@ -66,3 +66,20 @@ def test_the_exponent_of_a_line_is_one(monkeypatch) -> None:  # type: ignore[no-
     assert exponent({1: 0.5, 10: 0.1, 100: 1.0, 1000: 10.0}) == "1.00"
     assert exponent({10: 0.1, 100: 10.0}) == "2.00"
     assert exponent({1: 0.1, 2: 0.2}).startswith("not fitted")
+
+
+def test_the_benchmark_of_a_seat_runs(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    done = subprocess.run(
+        [sys.executable, "bench/seat_cost.py", "--small", "--device", "cpu", "--json", str(figures)],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = json.loads(figures.read_text())["cases"]
+    assert len(cases) == 4
+    assert all(min(case.values()) > 0 for case in cases.values())

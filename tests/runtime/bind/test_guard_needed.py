@@ -363,3 +363,24 @@ def test_a_thread_has_its_own_stash() -> None:
     finally:
         type(impl).run_emulate = original
     assert len(runs) == 2 and len(set(runs)) == 2
+
+
+# ---------------------------------------------------------------- the quick way
+
+
+@pytest.mark.parametrize("name", list(SCENARIOS))
+def test_the_quick_way_lets_nothing_pass_that_a_check_stops(name: str) -> None:
+    """Of every call that some check is there for, only the checks decide."""
+    passed = []
+    quick, slow = guard.Quick.passes, guard.Guard.failed
+
+    def told(self: guard.Quick, args: tuple[Any, ...]) -> bool:
+        passed.append(quick(self, args))
+        if passed[-1]:
+            assert slow(self.guard, args, ()) is None
+        return passed[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard.Quick, "passes", told)
+        assert SCENARIOS[name].right()
+    assert passed[0] and passed[-1] is False or name == "arguments"

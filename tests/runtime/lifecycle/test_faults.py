@@ -18,7 +18,7 @@ from tests.runtime.lifecycle.support import bits, picture, same_bits
 
 BATCHES = small.token_batches(2, length=6)
 HELD = small.token_batches(1, length=6, seed=9)
-SAMPLED = 32
+SAMPLED = 16
 
 
 class Work:
