@@ -97,9 +97,8 @@ def headline(plan: Plan) -> str:
     total, counts = len(plan.seats), plan.counts
     rest = ", ".join(f"{counts[state]} {state}" for state in STATES[1:])
     where = f"{plan.binding.name} on {type(plan.model).__name__}"
-    if plan.bound:
-        return f"{where}: {counts['bound']} of {total} seats bound, {rest}"
-    return f"{where}: NOTHING IS BOUND, the host runs as it was; of {total} seats {rest}"
+    told = f"{counts['bound']} of {total} seats bound, {rest}"
+    return f"{where}: {told}" if plan.bound else f"{where}: NOTHING IS BOUND: {told}"
 
 
 def explanation_of(plan: Plan) -> Explanation:
