@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
@@ -34,6 +35,32 @@ def environment(device: torch.device, host_package: str | None = None) -> dict[s
         "matmul_precision": torch.get_float32_matmul_precision(),
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
     }
+
+
+def drift(before: Mapping[str, Any], now: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    """Where an environment is no longer what it was: ``packages.torch: 2.9.0 then, 2.10.0 now``.
+
+    before   a receipt's ``environment``, a plan's, or one that ``environment`` gave
+    now      to hold it against; None: this process, on the device type that it names
+    """
+    if now is None:
+        device = torch.device(before["device"]["type"])
+        now = environment(device)
+        extra = [name for name in before["packages"] if name not in now["packages"]]
+        now["packages"] |= {name: version(name) for name in extra}
+    return tuple(
+        f"{key}: {found.get(key, 'unknown')} then, {here.get(key, 'unknown')} now"
+        for found, here in [(_flat(before), _flat(now))]
+        for key in sorted({*found, *here})
+        if found.get(key) != here.get(key)
+    )
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        found |= _flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {prefix + key: item}
+    return found
 
 
 def version(distribution: str) -> str | None:

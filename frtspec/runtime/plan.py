@@ -21,8 +21,8 @@ from frtspec.runtime.options import Options
 from frtspec.runtime.records import STATES, CalibrationRecord, Noise, SeatRecord, UnitRecord
 from frtspec.runtime.reporting import document
 from frtspec.runtime.reporting import explain as explaining
-from frtspec.runtime.reporting.modelprecision import ModelPrecisionSpec
 from frtspec.runtime.reporting.costs import Costs
+from frtspec.runtime.reporting.modelprecision import ModelPrecisionSpec
 from frtspec.runtime.seats.watch import Drift, Watch
 from frtspec.runtime.spec import HostBinding, SchemeSpec
 from frtspec.runtime.toggles import Toggles

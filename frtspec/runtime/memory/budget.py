@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.reporting.explain import size_text
+from frtspec.runtime.units import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from frtspec.runtime.reporting.explain import size_text
+from frtspec.runtime.units import size_text
 
 if TYPE_CHECKING:
     from frtspec.runtime.memory.originals import Originals

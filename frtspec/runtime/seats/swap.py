@@ -100,6 +100,12 @@ class Attachment:
 
     # ------------------------------------------------------------ A/B
 
+    @property
+    def running(self) -> frozenset[str]:
+        """Seats that stand in the model now, neither switched off nor given back."""
+        held = self._entries.items() if self._held else ()
+        return frozenset(seat for seat, mine in held if all(entry.active for entry in mine))
+
     def enable(self, names: Iterable[str] | None = None) -> None:
         """Put seats back in that ``disable`` took out (all by default). A seat that its
         ledger gave back to the host stays there."""
