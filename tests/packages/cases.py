@@ -13,6 +13,24 @@ from flashrt_gen.impls.vision_ffn_v3_fp8_static import VisionFfnV3Fp8Static
 from torch import Tensor
 
 from frtspec.runtime import numerics
+from frtspec.runtime.spec import Route, SchemeSpec, Stat
+
+AMAX = Stat("amax", "tensor")
+SCHEME = SchemeSpec(
+    name="fp8_static",
+    source_digest="0" * 64,
+    contract_digest="0" * 64,
+    routes=(
+        Route(
+            "decoder_ffn",
+            "mlp",
+            {"x_after_norm": AMAX, "act_after_mul": AMAX},
+            DecoderFfnFp8Static,
+        ),
+    ),
+    otherwise="only feed-forward blocks here",
+)
+"""Feed-forward blocks by the catalog's impl."""
 
 FFN = ("fp8", "int8", "int4")
 ACTIVATIONS = {"silu": "swiglu", "gelu": "geglu"}

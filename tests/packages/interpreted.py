@@ -18,9 +18,13 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kernels import get_local_kernel
 
 from frtspec.runtime import numerics
+from frtspec.runtime.seats import swap
 from tests.packages import cases, staging
+from tests.runtime.bind.support import bind, rel_l2, watch
+from tests.runtime.hosts_small import tiny_decoder, tiny_seats, token_batches
 
 assert os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -36,10 +40,13 @@ code 6e-2 of one of some hundred summands."""
 
 
 @pytest.fixture(scope="session")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    import kernels
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return staging.on_cpu("frt-dense", tmp_path_factory.mktemp("kit"))
 
-    return kernels.get_local_kernel(staging.on_cpu("frt-dense", tmp_path_factory.mktemp("kit")))
+
+@pytest.fixture(scope="session")
+def kit(folder: Path) -> ModuleType:
+    return get_local_kernel(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +165,21 @@ def test_every_int8_and_int4_code(kit: ModuleType) -> None:
     wanted = torch.stack([low, high], -1).flatten(-2)
     wanted = torch.where(wanted > 7, wanted - 16, wanted)
     assert torch.equal(kit.w4a16_linear(eye, pairs, torch.ones(8, 1)).float(), wanted.T.float())
+
+
+def test_seats_bind_to_the_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the loader and the ladder: probed against the emulation, then run in a host."""
+    monkeypatch.setenv("LOCAL_KERNELS", f"frt-dense={folder}")
+    model = tiny_decoder(hidden_size=64, intermediate_size=128)
+    seats = [seat for seat in tiny_seats(model) if seat.structure.name == "decoder_ffn"][:1]
+    batches = [ids[:, :4] for ids in token_batches(2, length=4)]
+    seen = watch(model, seats, batches=batches, scheme=cases.SCHEME)
+    (bound,) = bind(model, seats=seats, rungs=("local",), seen=seen, scheme=cases.SCHEME)
+    assert bound.rung.package == "frt-dense" and str(folder) in bound.trail[0].reason
+    untouched = model(batches[0])
+    attachment = swap.activate(model, [bound])
+    assert 0 < rel_l2(model(batches[0]), untouched) < 0.15
+    assert all(ledger.clean for ledger in attachment.ledger().values())
 
 
 def test_tuning_rows_are_whole(kit: ModuleType) -> None:

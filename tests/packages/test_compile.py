@@ -108,7 +108,7 @@ def test_every_tuning_row_compiles(arch: int) -> None:
 @pytest.mark.parametrize("arch", [90])
 def test_producers_compile(arch: int) -> None:
     make = module("_producers")
-    common = {"scale": "*fp32", "ASM": True, "PDL": arch >= 90, "BLOCK": 1024}
+    common = {"scale": "*fp32", "zero": None, "ZEROS": 0, "ASM": True, "PDL": True, "BLOCK": 1024}
     compiled(make.quantize_rows, arch, 4, x="*bf16", out="*fp8e4nv", total="i32", **common)
     compiled(
         make.activate_quantize, arch, 8, h="*bf16", out="*fp8e4nv", M="i32", N="i32", GATED=True,

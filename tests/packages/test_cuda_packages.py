@@ -10,9 +10,10 @@ import torch
 
 from frtspec.runtime import numerics
 from frtspec.runtime.rungs import kernels
+from frtspec.runtime.seats import swap
 from tests.packages import cases
 from tests.runtime.bind.support import bind, rel_l2, watch
-from tests.runtime.hosts_small import tiny_decoder, token_batches
+from tests.runtime.hosts_small import tiny_decoder, tiny_seats, token_batches
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -130,14 +131,13 @@ def test_compiles_as_one_graph(kit: ModuleType) -> None:
 
 def test_seats_bind_to_the_package() -> None:
     """Through the loader and the ladder: probed against the emulation, then run in a host."""
-    from frtspec.runtime.seats import swap
-
     model = tiny_decoder(hidden_size=256, intermediate_size=512).to("cuda", torch.bfloat16)
     batches = [batch.cuda() for batch in token_batches(length=16)]
     ids = batches[0]
     untouched = model(ids)
-    seen = watch(model, batches=batches)
-    bound = bind(model, rungs=("local",), seen=seen)
+    seats = [seat for seat in tiny_seats(model) if seat.structure.name == "decoder_ffn"]
+    seen = watch(model, seats, batches=batches, scheme=cases.SCHEME)
+    bound = bind(model, seats=seats, rungs=("local",), seen=seen, scheme=cases.SCHEME)
     assert bound and all(seat.rung.package == "frt-dense" for seat in bound)
     attachment = swap.activate(model, bound)
     assert 0 < rel_l2(model(ids), untouched) < 0.15

@@ -40,14 +40,15 @@ def dependent(x: Tensor) -> bool:
     return not INTERPRETED and x.is_cuda and capability(x.device.index) >= 90
 
 
-def quantize(x: Tensor, scale: Tensor) -> Tensor:
-    """FP8 codes of contiguous ``x`` under scale [1]."""
+def quantize(x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
+    """FP8 codes of contiguous ``x`` under scale [1]; ``zero``, counters of a later product, is
+    set to zero."""
     out = torch.empty(x.shape, dtype=F8, device=x.device)
     total = x.numel()
     pdl = dependent(x)
     block, warps = (1024, 4) if total < 1 << 20 else (4096, 8)
     quantize_rows[(triton.cdiv(total, block),)](
-        x, out, scale, total, BLOCK=block, ASM=not INTERPRETED, PDL=pdl, num_warps=warps,
+        x, out, scale, zero, total, ZEROS=_size(zero), BLOCK=block, ASM=not INTERPRETED, PDL=pdl, num_warps=warps,
         **_pdl(pdl),
     )  # fmt: skip
     return out
@@ -68,12 +69,14 @@ def activate(h: Tensor, act: str, scale: Tensor, gated: bool) -> Tensor:
     return out
 
 
-def halves(x: Tensor) -> Tensor:
+def halves(x: Tensor, zero: Tensor | None = None) -> Tensor:
     """The even places of x [M, K], then the odd ones: [2, M, K / 2], as INT4 products read it."""
     m, k = x.shape
     out = torch.empty(2, m, k // 2, dtype=x.dtype, device=x.device)
     pdl = dependent(x)
-    halve_rows[(triton.cdiv(k, 1024), m)](x, out, m, k, BLOCK=1024, PDL=pdl, **_pdl(pdl))
+    halve_rows[(triton.cdiv(k, 1024), m)](
+        x, out, zero, m, k, ZEROS=_size(zero), BLOCK=1024, PDL=pdl, **_pdl(pdl)
+    )
     return out
 
 
@@ -114,7 +117,7 @@ def few(
         "FORMAT": FORMATS[fmt], "GATED": gated, "ACT": ACTIVATIONS[act], "BIAS": bias is not None,
         "REQUANT": out_scale is not None, "BN": row["bn"], "BK": row["bk"], "SPLIT": split,
         "EVEN": k % (row["bk"] * split) == 0, "STAGES": row["stages"],
-        "LINES": row["lines"] if pdl else 0, "ZEROS": 0 if zero is None else zero.numel(),
+        "LINES": row["lines"] if pdl else 0, "ZEROS": _size(zero),
         "ASM": not INTERPRETED, "PDL": pdl, "num_warps": row["warps"], **_pdl(pdl),
     }  # fmt: skip
     if bm is None:
@@ -127,6 +130,10 @@ def few(
             k // GROUP, BM=bm, HALVES=split_out, GROUP=GROUP, EXACT=row.get("exact", 0), **shared,
         )  # fmt: skip
     return out
+
+
+def _size(zero: Tensor | None) -> int:
+    return 0 if zero is None else zero.numel()
 
 
 def _pdl(on: bool) -> dict:

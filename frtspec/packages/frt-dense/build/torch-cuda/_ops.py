@@ -138,8 +138,9 @@ def fp8_linear(
     row = pick(family(x), "plain", "fp8", m, w.shape[0]) if m < WIDE else None
     if row is None:
         return _scaled_mm(quantize(x, in_scale), w, in_scale, w_scale, bias)
-    codes = quantize(x, in_scale) if "bm" in row else x
-    count = counters(w.shape[0], row, x.device, zeros=True)
+    alone = "bm" not in row
+    count = counters(w.shape[0], row, x.device, zeros=alone)
+    codes = x if alone else quantize(x, in_scale, count)
     return few("fp8", codes, w, w_scale, row, xs=in_scale, bias=bias, count=count)
 
 
@@ -161,8 +162,9 @@ def _weight_only_linear(fmt, x, w, w_scale, bias) -> Tensor:
     if m == 0:
         return x.new_empty(0, w.shape[0], dtype=torch.bfloat16)
     row = _few_rows(pick(family(x), "plain", fmt, m, w.shape[0]), fmt, m)
-    count = counters(w.shape[0], row, x.device, zeros=True)
-    rows = halves(x) if fmt == "int4" else x
+    alone = fmt == "int8"
+    count = counters(w.shape[0], row, x.device, zeros=alone)
+    rows = x if alone else halves(x, count)
     return few(fmt, rows, w, w_scale, row, bias=bias, count=count)
 
 
