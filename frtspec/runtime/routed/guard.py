@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from frtspec.dims import DimError
+from frtspec.dims import DimError, Shape
 from frtspec.runtime.observation.routedcalls import ABSENT, RouteSeen, described
 from frtspec.runtime.routed import masks
 from frtspec.runtime.routed.plan import RoutePlan
@@ -51,6 +51,11 @@ class RouteGuard:
     ) -> None:
         self.contract, self.module = contract, module
         self.passing = dict(passing)
+        seat = contract.plan.seat
+        shapes = seat.structure.shapes
+        self.axes = {
+            name: _axes(shapes[name], seat.dims) for name in seat.structure.inputs if name in shapes
+        }
         self.weights = Guard(contract.base, self.passing)
         own = self.weights.links  # a seat on a route gives its modules a forward itself
         self.weights.links = tuple(link for link in own if link.name != "forward")
@@ -185,31 +190,38 @@ def _autocast(guard: RouteGuard, call: RoutedCall) -> str | None:
 
 def _shapes(guard: RouteGuard, call: RoutedCall) -> str | None:
     """Sizes of the seat are its own; those of a call fit together over its inputs."""
-    seat = guard.contract.plan.seat
-    known: dict[str, Any] = dict(seat.dims)
-    optional = seat.structure.optional
+    known: dict[str, int] = {}
+    optional = guard.contract.plan.seat.structure.optional
     for name, value in call.values.items():
-        shape = seat.structure.shapes.get(name)
-        if value is None or shape is None:
+        axes = guard.axes.get(name)
+        if value is None or axes is None:
             continue
-        if value.dim() != len(shape):
-            return f"{name} of shape {list(value.shape)}; bound for {len(shape)} axes"
-        for axis, size in zip(shape, value.shape, strict=True):
+        if value.dim() != len(axes):
+            return f"{name} of shape {list(value.shape)}; bound for {len(axes)} axes"
+        for wanted, size in zip(axes, value.shape, strict=True):
             if size == 1 and name in optional:
                 continue  # a mask of one row is spread over all
-            symbols = axis.symbols()
-            if len(axis.alternatives) == 1 and str(axis.alternatives[0]) == "".join(symbols):
-                size_known = known.setdefault(symbols[0], size)
-                if size_known != size:
-                    return f"{name} of shape {list(value.shape)}; {symbols[0]} is {size_known}"
-                continue
-            try:
-                allowed = [poly.value(known) for poly in axis.alternatives]
-            except DimError:
-                continue
-            if allowed and size not in allowed:
-                return f"{name} of shape {list(value.shape)}; {axis} is {allowed}"
+            if isinstance(wanted, str):
+                if known.setdefault(wanted, size) != size:
+                    return f"{name} of shape {list(value.shape)}; {wanted} is {known[wanted]}"
+            elif wanted and size not in wanted:
+                allowed = " or ".join(map(str, wanted))
+                return f"{name} of shape {list(value.shape)}; bound for {allowed}, not {size}"
     return None
+
+
+def _axes(shape: Shape, dims: Mapping[str, int]) -> tuple[str | tuple[int, ...], ...]:
+    """Of each axis: the sizes that the seat allows, or the name of one that a call sets;
+    empty where its size follows from what only the call has."""
+    found: list[str | tuple[int, ...]] = []
+    for axis in shape:
+        try:
+            found.append(tuple([poly.value(dims) for poly in axis.alternatives]))
+        except DimError:
+            names = axis.symbols()
+            alone = len(axis.alternatives) == 1 and str(axis.alternatives[0]) == names[0]
+            found.append(names[0] if alone else ())
+    return tuple(found)
 
 
 def _mask(guard: RouteGuard, call: RoutedCall) -> str | None:
