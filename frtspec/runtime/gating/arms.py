@@ -10,7 +10,10 @@ refusal that says why; CUDA stays usable.
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -60,11 +63,11 @@ class Runner:
         except Refusal:
             raise
         except Exception as error:  # the compiler's own kinds, and CUDA's: told, whole
-            if device_is_lost(error):
+            if device_is_lost(error) and not _usable(self.device):
                 raise
             raise Refusal(
                 f"form.{self.form}",
-                f"the host can't run {self.form}: {type(error).__name__}: {error}",
+                f"the host can't run {self.form}: {_cause(error)}",
                 fix="let forward hold only what this form can (no data-dependent branch, no"
                 " copy from the host in a capture), or judge with form='eager'",
             ) from error
@@ -82,6 +85,28 @@ class Runner:
         _, graph, output = held
         graph.replay()
         return output
+
+
+def _usable(device: torch.device) -> bool:
+    """Whether the device still computes. A capture that was broken off reports as CUDA errors
+    do that nothing runs after; this one is over with the capture."""
+    try:
+        torch.cuda.synchronize(device)
+        return bool(torch.ones(1, device=device).sum().item() == 1)
+    except RuntimeError:
+        return False
+
+
+def _cause(error: BaseException) -> str:
+    """What was raised first, and where: ending a broken capture raises once more, and says
+    nothing of why it broke."""
+    while error.__context__ is not None:
+        error = error.__context__
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if f"{os.sep}torch{os.sep}" not in f.filename]
+    where = (own or frames)[-1:]
+    at = f" (in {where[0].name}, {Path(where[0].filename).name}:{where[0].lineno})" if where else ""
+    return f"{type(error).__name__}: {error}{at}"
 
 
 def _call(thunk: Thunk) -> Any:

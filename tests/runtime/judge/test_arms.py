@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -71,6 +73,53 @@ def test_a_capture_on_a_cpu_is_refused_by_name_before_anything_runs():
     with pytest.raises(rt.Refusal) as refused:
         attach(small.tiny_decoder(), lambda ids: pytest.fail("ran"), form="captured")
     assert refused.value.code == "option.form" and "CUDA graph" in str(refused.value)
+
+
+def _reads_a_value():
+    raise ValueError("operation not permitted when stream is capturing")
+
+
+def test_what_broke_a_capture_is_told_and_not_that_it_was_broken():
+    """Ending the capture raises a second error, of the kind that a lost device gives."""
+
+    class Broken(arms.Runner):
+        def _replay(self, thunk):
+            try:
+                thunk()
+            finally:
+                raise RuntimeError("CUDA error: operation failed due to a previous error")
+
+    runner = Broken("eager", torch.device("cpu"))
+    runner.form = "captured"
+    usable, arms._usable = arms._usable, lambda device: True
+    try:
+        with pytest.raises(rt.Refusal) as refused:
+            runner(_reads_a_value)
+        arms._usable = lambda device: False
+        with pytest.raises(RuntimeError, match="CUDA error"):
+            runner(_reads_a_value)
+    finally:
+        arms._usable = usable
+    assert refused.value.code == "form.captured"
+    assert "not permitted when stream is capturing" in refused.value.what
+    assert "in _reads_a_value, test_arms.py:" in refused.value.what
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="a capture is of CUDA")
+def test_a_capture_replays_and_one_that_breaks_leaves_the_device():
+    device = torch.device("cuda")
+    model, x = torch.nn.Linear(64, 64).to(device), torch.randn(4, 64, device=device)
+    runner = arms.Runner("captured", device)
+    run = partial(model, x)
+    with torch.no_grad():
+        for _ in range(2):
+            x.normal_()
+            assert torch.allclose(runner(run), model(x), atol=1e-5)
+    assert len(runner._graphs) == 1
+    broken = arms.Runner("captured", device)
+    with pytest.raises(rt.Refusal, match="capturing"):
+        broken(lambda: model(x) if model(x).max().item() > 3 else x)
+    assert bool(model(x).isfinite().all())
 
 
 # ---------------------------------------------------------------- noise
