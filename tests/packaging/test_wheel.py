@@ -73,6 +73,13 @@ def test_the_wheel_carries_everything(wheel: Path) -> None:
     }
     assert generated and generated <= names
     assert "flashrt_gen/MANIFEST.json" in names
+    kernels = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "frtspec" / "packages").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert any(name.endswith("torch-cuda/tuning/sm90.json") for name in kernels)
+    assert kernels <= names
     assert {"frtspec/py.typed", "flashrt_gen/py.typed"} <= names
     assert not [name for name in names if name.endswith(".pyc") or name.startswith("tests")]
 
