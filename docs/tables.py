@@ -375,22 +375,26 @@ def hosts() -> str:
 
 
 def options() -> str:
-    """The options of ``attach`` with their defaults, from its signature and docstring."""
-    from frtspec.runtime import attach
+    """The options of ``attach`` with their defaults, from where they are declared."""
+    from dataclasses import MISSING, fields
 
-    params = inspect.signature(attach).parameters
-    said = _paragraphs(inspect.getdoc(attach) or "")
-    rows = []
-    for names, text in said:
-        mine = [
-            params[name] for name in names if params[name].kind is inspect.Parameter.KEYWORD_ONLY
-        ]
-        if mine:
-            defaults = ", ".join(code(_literal(param.default)) for param in mine)
-            rows.append((", ".join(code(param.name) for param in mine), defaults, text))
-    listed = {name for names, _ in said for name in names}
-    if missing := [name for name in params if name not in {*listed, "binding"}]:
-        raise KeyError(f"attach's docstring does not say what {', '.join(missing)} is")
+    from frtspec.runtime.options import AttachOptions, BuildOptions, Options, Sources
+
+    defaults = {
+        field.name: field.default if field.default is not MISSING else None
+        for kind in (Options, Sources)
+        for field in fields(kind)
+    }
+    rows, listed = [], set()
+    for declared in (BuildOptions, AttachOptions):
+        for names, text in _paragraphs(inspect.getdoc(declared) or ""):
+            mine = [name for name in names if name in defaults]
+            listed.update(mine)
+            if mine:
+                told = ", ".join(code(_literal(defaults[name])) for name in mine)
+                rows.append((", ".join(map(code, mine)), told, text))
+    if missing := [name for name in defaults if name not in listed]:
+        raise KeyError(f"the options do not say what {', '.join(missing)} is")
     return grid(("option", "default", "is"), rows)
 
 
