@@ -29,15 +29,6 @@ impl w4a16_int4 for decoder_ffn.mlp version 1 {
     }
     rung torch { lower matmul to bf16_mm }
     rung emulate
-  }
-  band M in 9..=16 {
-    rung local "frt-dense" version 1 {
-      call match activation {
-        gelu => w4a16_geglu,
-        silu => w4a16_swiglu
-      } (bf16(x_after_norm), gate_up, gate_up.scale, down, down.scale)
-    }
-    rung emulate
   } otherwise host
 
   gate boundary on synthetic { cosine >= 0.995 }

@@ -29,14 +29,5 @@ impl w8a16_static for decoder_ffn.mlp version 1 {
     }
     rung torch { lower matmul to bf16_mm }
     rung emulate
-  }
-  band M in 9..=64 {
-    rung local "frt-dense" version 1 {
-      call match activation {
-        gelu => w8a16_geglu,
-        silu => w8a16_swiglu
-      } (bf16(x_after_norm), gate_up, gate_up.scale, down, down.scale)
-    }
-    rung emulate
   } otherwise host
 }

@@ -16,7 +16,6 @@ host's own data and its residual stream are judged at attach, by the structure's
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
     band     M in 1..=8: local frt-dense@v1, torch, emulate
-    band     M in 9..=16: local frt-dense@v1, emulate
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ class DecoderFfnW4a16Int4(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="17db161292432c6e15bbd7945d1afdb1cfb5e4ce0fc2b8050f3b4f1183d2f34e",
-        contract_digest="78f421725b66aae1b189e03ed08abcc0514c65543d454100b50bd431a842659d",
+        source_digest="02e42914bfc3a3176f2bf982517917c797ac206992efb1547091b29e8c7f67f1",
+        contract_digest="f7181869c716b5fe65d5df391c2dd2ea56bf4d3220e144c75f567f717cd99250",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -71,21 +70,6 @@ class DecoderFfnW4a16Int4(BoundImpl):
                         entries=("w4a16_geglu", "w4a16_swiglu"),
                     ),
                     RungSpec("torch", run="run_torch"),
-                    RungSpec("emulate", run="run_emulate"),
-                ),
-            ),
-            BandSpec(
-                "M",
-                9,
-                16,
-                (
-                    RungSpec(
-                        "local",
-                        run="run_local_m9_16",
-                        package="frt-dense",
-                        version=1,
-                        entries=("w4a16_geglu", "w4a16_swiglu"),
-                    ),
                     RungSpec("emulate", run="run_emulate"),
                 ),
             ),
@@ -152,15 +136,3 @@ class DecoderFfnW4a16Int4(BoundImpl):
                 act_after_mul = (nnf.silu(g) * u).bfloat16().float()
         w_down = numerics.dequantize_int4(self.down, self.down_scale)
         return (act_after_mul @ w_down.T).bfloat16()
-
-    def run_local_m9_16(self, x_after_norm: Tensor) -> Tensor:
-        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
-        match self.activation:
-            case "gelu":
-                entry = self.kernel.w4a16_geglu
-            case "silu":
-                entry = self.kernel.w4a16_swiglu
-        out: Tensor = entry(
-            x_after_norm.bfloat16(), self.gate_up, self.gate_up_scale, self.down, self.down_scale
-        )
-        return out

@@ -11,7 +11,6 @@ time.
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
     band     M in 1..=8: local frt-dense@v1, torch, emulate
-    band     M in 9..=64: local frt-dense@v1, emulate
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class DecoderFfnW8a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="f445e52038ec2ae8b8333bc32f4b6c053b18779848b5d2b9f05a055fafc3a001",
-        contract_digest="1daafee5c2f16d6a3f1621e1101a9812613a9fcb987bc9f75ca041ebce97159d",
+        source_digest="39b5750408490796175b9b33d63b421317e3e19ad126370713aa3ab6b1d6a6ec",
+        contract_digest="7324b75eaa2778cc7164141c66e35022e853c8304aa8bbf515c1873ecb1186a6",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -54,21 +53,6 @@ class DecoderFfnW8a16Static(BoundImpl):
                         entries=("w8a16_geglu", "w8a16_swiglu"),
                     ),
                     RungSpec("torch", run="run_torch"),
-                    RungSpec("emulate", run="run_emulate"),
-                ),
-            ),
-            BandSpec(
-                "M",
-                9,
-                64,
-                (
-                    RungSpec(
-                        "local",
-                        run="run_local_m9_64",
-                        package="frt-dense",
-                        version=1,
-                        entries=("w8a16_geglu", "w8a16_swiglu"),
-                    ),
                     RungSpec("emulate", run="run_emulate"),
                 ),
             ),
@@ -130,15 +114,3 @@ class DecoderFfnW8a16Static(BoundImpl):
                 act_after_mul = (nnf.silu(g) * u).bfloat16().float()
         w_down = numerics.dequantize(self.down, self.down_scale)
         return (act_after_mul @ w_down.T).bfloat16()
-
-    def run_local_m9_64(self, x_after_norm: Tensor) -> Tensor:
-        """One kernel call: x_after_norm [M, D] -> o [M, D]."""
-        match self.activation:
-            case "gelu":
-                entry = self.kernel.w8a16_geglu
-            case "silu":
-                entry = self.kernel.w8a16_swiglu
-        out: Tensor = entry(
-            x_after_norm.bfloat16(), self.gate_up, self.gate_up_scale, self.down, self.down_scale
-        )
-        return out
