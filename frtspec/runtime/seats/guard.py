@@ -238,7 +238,9 @@ def _arguments(guard: Guard, inputs: tuple[Any, ...], extra: Sequence[str]) -> s
         if not isinstance(x, Tensor):
             return f"called with a {type(x).__name__} where a tensor was expected"
         if type(x) not in PLAIN:
-            return f"called with a {type(x).__name__}, a tensor of another kind than it was bound on"
+            return (
+                f"called with a {type(x).__name__}, a tensor of another kind than it was bound on"
+            )
     return None
 
 
