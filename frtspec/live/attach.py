@@ -43,14 +43,14 @@ def attach(model: nn.Module, forward: Any, **options: Unpack[AttachOptions]) -> 
     """
     read("attach", options)
     binding, rest = _scanned(model, forward, options)
-    return rt.attach(binding, model, forward, **rest)  # type: ignore[arg-type]
+    return rt.attach(binding, model, forward, **rest)
 
 
 def build(model: nn.Module, forward: Any, **options: Unpack[BuildOptions]) -> Plan:
     """As ``attach``, and binds without judging; see ``runtime.build``."""
     read("build", options)
     binding, rest = _scanned(model, forward, options)
-    return rt.build(binding, model, forward, **rest)  # type: ignore[arg-type]
+    return rt.build(binding, model, forward, **rest)
 
 
 def _scanned(

@@ -219,13 +219,13 @@ class Originals:
                 seat=seat.name,
             )
 
-        @torch.compiler.disable
+        @torch.compiler.disable  # type: ignore[untyped-decorator]
         def forward(*args: Any, **kwargs: Any) -> Any:
             self._fallen(seat)
             return module.forward(*args, **kwargs)
 
         def save(destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-            type(module)._save_to_state_dict(module, destination, prefix, keep_vars)  # type: ignore[arg-type]
+            type(module)._save_to_state_dict(module, destination, prefix, keep_vars)
             for name, away in mine.items():
                 destination[prefix + name] = away.stored.fetch()
 

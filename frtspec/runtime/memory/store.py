@@ -24,8 +24,11 @@ SUFFIX = ".safetensors"
 class Stored(Protocol):
     """One weight that was put away. ``where``: checkpoint, host memory or resident."""
 
-    where: str
-    nbytes: int
+    @property
+    def where(self) -> str: ...
+
+    @property
+    def nbytes(self) -> int: ...
 
     def fetch(self) -> Tensor:
         """The weight on its device, every bit as it was. Raises Refusal ``memory.*``."""
@@ -170,7 +173,8 @@ def _read(
         with safe_open(file, framework="pt") as held:
             if shape is not None and tuple(held.get_slice(key).get_shape()) != shape:
                 return None
-            return held.get_tensor(key).to(dtype)
+            value: Tensor = held.get_tensor(key).to(dtype)
+            return value
     except SafetensorError as error:
         raise ValueError(str(error)) from error
 
