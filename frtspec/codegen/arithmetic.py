@@ -16,6 +16,7 @@ from frtspec.codegen.cut import Cut, aliases, definitions, names_in
 from frtspec.codegen.exprsrc import children, rebuilt
 from frtspec.codegen.flowsrc import Raw
 from frtspec.codegen.formats import dequantize_text, quantised
+from frtspec.codegen.hostparts import hosted, result_of
 from frtspec.codegen.names import free
 from frtspec.codegen.operands import CASTS, cast, plain, root_of, transposed, weight_of
 from frtspec.codegen.unsupported import Unsupported
@@ -41,6 +42,7 @@ class Emulation:
     cut: Cut
     results: list[str] = field(init=False)
     ready: set[str] = field(init=False, default_factory=set)
+    hosted: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         impl = self.impl
@@ -58,7 +60,8 @@ class Emulation:
         self.balances: dict[str, Scale] = {s.point: s for s in scales if s.kind == "balance"}
         self.stores = dict(impl.numerics.stores)
         self.alias = aliases(self.cut)
-        self.used = names_in(self.cut) | {slot.name for slot in self.structure.slots}
+        self.called = {part.name for part in hosted(self.structure)}
+        self.used = names_in(self.cut) | {slot.name for slot in self.structure.slots} | self.called
         self.defined = definitions(self.cut.body)
         self.results = list(self.cut.targets)
         self.passed_on = {(p.name, p.aliases) for p in self.structure.outputs if p.aliases}
@@ -99,6 +102,10 @@ class Emulation:
                 self.ready.add(ref.name)
                 out.append(self.quantised_point(ref))
         for ref in read:
+            if ref.kind == "handed" and ref.name not in self.hosted:
+                self.hosted.add(ref.name)
+                value = self.as_host(Ref(ref.name, "value", None, ref.span))
+                out.append(self.named(self.handed_name(ref.name), value))
             if ref.kind == "unpacked" and ref.name not in self.ready:
                 pack = self.packs[ref.name]
                 self.ready.update(pack.slots)
@@ -182,6 +189,8 @@ class Emulation:
                 return self.value(args[0])
             case Op(op=op) if op in PRODUCTS:
                 return self.product(expr)
+            case Op(op="part" | "inner"):
+                return self.part(expr)
             case Op(op="quantize"):
                 raise Unsupported("a quantised wire in an impl", expr.span)
             case Op() | Select():
@@ -190,6 +199,36 @@ class Emulation:
                 return self.reference(expr)
             case _:
                 return expr
+
+    def part(self, call: Op) -> Expr:
+        """A part of the host: it is handed what the host would hand it, in the host's dtype."""
+        name, *args = call.args
+        given: list[Expr] = [name, *(self.handed(arg) for arg in args)]
+        if call.op == "part":
+            return cast("f32", rebuilt(call, given))
+        assert isinstance(name, Ref)
+        attrs = result_of(self.structure, name.name, call)
+        return cast("f32", Op("part", tuple(given), attrs, call.span))
+
+    def handed(self, arg: Expr) -> Expr:
+        """A value in the dtype of the first tensor that the impl is handed."""
+        root = root_of(arg)
+        own = self.alias.get(root.name, root) if isinstance(root, Ref) else root
+        if isinstance(own, Ref) and own.name in self.cut.sources:
+            return own
+        if isinstance(root, Ref) and root.index is None and self.settled_once(root.name):
+            return Ref(root.name, "handed", None, arg.span)
+        return self.as_host(self.value(arg))
+
+    def settled_once(self, name: str) -> bool:
+        """Whether a value has one definition, which always counts."""
+        lets = [s for s in self.cut.body if isinstance(s, Let) and s.name == name]
+        return len(self.defined.get(name, ())) == len(lets) == 1 and lets[0].when is None
+
+    def as_host(self, value: Expr) -> Expr:
+        """A value of the arithmetic as the host would hold it."""
+        like = Ref(self.cut.sources[0], "input", None, value.span)
+        return Op("cast", (value, like), (), value.span)
 
     def reference(self, ref: Ref) -> Expr:
         """A value by name: weights from their pack, the host's tensors as float32."""
@@ -274,10 +313,15 @@ class Emulation:
 
     def names(self) -> dict[str, str]:
         """Python names of values, and of points in their format (``x_in_q``)."""
-        given = {*self.cut.sources, *(slot.name for slot in self.structure.slots)}
+        given = {*self.cut.sources, *(slot.name for slot in self.structure.slots), *self.called}
         out = {name: free(name, given - {name}) for name in self.defined}
         points = {**self.steps, **self.balances}
+        out |= {f"{name}_host": self.handed_name(name) for name in self.defined}
         return out | {f"{p}_q": self.quantised_name(p) for p in points}
+
+    def handed_name(self, value: str) -> str:
+        """The local that holds a value in the host's dtype."""
+        return free(f"{value}_host", self.used)
 
     def quantised_name(self, point: str) -> str:
         return free(f"{point}_q" if point in self.steps else f"{point}_b", self.used)

@@ -65,6 +65,8 @@ class SpecFields:
         if impl.gates:
             gates = ", ".join(f"{pyrepr(g.kind)}: {bounds_text(g.metrics)}" for g in impl.gates)
             fields.append(f"gates={{{gates}}}")
+        if self.rungs.called:
+            fields.append(f"parts={pyrepr(tuple(item.name for item in self.rungs.called))}")
         if impl.wire is not None:
             fields.append(f"wire={pyrepr(impl.wire)}")
         if impl.status.name == "imported":

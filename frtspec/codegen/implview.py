@@ -32,7 +32,7 @@ from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
 from frtspec.ir.decl import Impl, ImplParam, Pack, Scale, Slot, Structure
 from frtspec.ir.expr import EachOf, Expr, Op, Ref
-from frtspec.ir.walk import ops, parts, reads, tests
+from frtspec.ir.walk import parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
 from frtspec.sema.combos import may_be_absent
 
@@ -61,14 +61,6 @@ class ImplView:
 def impl_view(structure: Structure, impl: Impl, class_name: str) -> ImplView:
     """The view of an impl. Raises ``Unsupported`` for what has no generator."""
     view = _Builder(structure, impl)
-    for op in ops(view.rungs.cut.body):
-        called = op.args[0]
-        if op.op in ("part", "inner") and isinstance(called, Ref):
-            what = "the part" if op.op == "part" else "the structure in"
-            raise Unsupported(
-                f"an impl of {structure.name}, which holds {what} `{called.name}`",
-                impl.origin.span,
-            )
     return view.view(class_name)
 
 
@@ -80,7 +72,7 @@ class _Builder:
 
     def __post_init__(self) -> None:
         self.rungs = RungMethods(self.structure, self.impl)
-        self.slots = {slot.name: slot for slot in self.structure.slots}
+        self.slots = {slot.name: slot for slot in self.structure.slots if slot.inner is None}
         packed = {name for pack in self.impl.packs for name in pack.slots}
         read = {name for stmt in self.rungs.cut.body for name in reads(stmt)}
         read |= {test.name for test in tests(self.rungs.cut.body) if hasattr(test, "name")}
@@ -343,7 +335,9 @@ class _Builder:
         )
         runtime = {"BoundImpl", "ImplSpec", "check_abi"}
         runtime |= {
-            n for n in ("BandSpec", "Bound", "Need", "RungSpec", "ScaleSpec") if re.search(rf"\b{n}\(", text)
+            n
+            for n in ("BandSpec", "Bound", "Need", "RungSpec", "ScaleSpec")
+            if re.search(rf"\b{n}\(", text)
         }
         runtime |= {n for n in ("numerics", "ops") if re.search(rf"\b{n}\.", text)}
         return import_lines(text, self.names.functions, runtime)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from frtspec.codegen import condsrc, dimsrc, fused
+from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.arithmetic import Emulation, Line
 from frtspec.codegen.cut import Cut, cut_of, names_in
-from frtspec.codegen.exprsrc import Expressions, Lowering, constructor
+from frtspec.codegen.exprsrc import Expressions, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.formats import CASTS, QUANTISED, format_of, quantize_call
-from frtspec.codegen.lowered import Lowered, product_text
+from frtspec.codegen.hostparts import Hosted, called
+from frtspec.codegen.lowered import Lowered
 from frtspec.codegen.names import RESERVED, free
 from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, docstring, pyrepr
+from frtspec.codegen.rungops import library, lowerings
 from frtspec.codegen.signatures import Function, returned, shaped
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.codegen.valuetypes import value_types
 from frtspec.dims import Poly, Shape
 from frtspec.ir.decl import Band, Impl, KernelArg, KernelCall, Rung, Structure
-from frtspec.ir.expr import Attr, Op, Ref
+from frtspec.ir.expr import Op, Ref
 from frtspec.ir.types import Tensor
 
 
@@ -46,6 +48,8 @@ class MemberExpressions(Expressions):
                 return Py(self.names.get(f"{ref.name}_q", f"{ref.name}_q"))
             case "half":
                 return Py(self.names.get(f"{ref.name}_h", f"{ref.name}_h"))
+            case "handed":
+                return Py(self.names.get(f"{ref.name}_host", f"{ref.name}_host"))
             case "scale" | "held" | "param":
                 return Py(f"self.{ref.name}", PRIMARY)
             case "kept" if ref.index is None:
@@ -67,12 +71,14 @@ class RungMethods:
     structure: Structure
     impl: Impl
     cut: Cut = field(init=False)
+    called: list[Hosted] = field(init=False)
     runs: dict[int, str] = field(init=False, default_factory=dict)
     asked: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.types = value_types(self.structure)
         self.cut = cut_of(self.structure, self.impl, self.types)
+        self.called = called(self.structure, self.cut.body)
         for rung, band in self.rungs():
             self.runs[id(rung)] = self._method_name(rung, band)
 
@@ -110,6 +116,9 @@ class RungMethods:
                 flow = Lowered(self.structure, self.impl, self.cut, rung=rung)
                 return self._arithmetic(flow, name, doc)
             case _:
+                if self.called:
+                    what = f"`rung {rung.kind}` of a structure that calls `{self.called[0].name}`"
+                    raise Unsupported(what, rung.span)
                 if rung.call is None:
                     raise Unsupported(f"`rung {rung.kind}` without a call", rung.span)
                 return self._kernel(rung.call, dict(rung.only), name)
@@ -120,10 +129,10 @@ class RungMethods:
         body = Body(
             structure=self.structure.name,
             source=MemberExpressions(
-                flow.names(), sizes, extra=_lowerings(flow), library=_library(flow)
+                flow.names(), sizes, extra=lowerings(flow), library=library(flow)
             ),
             variants=self.cut.served.axes,
-            optional=self._optional(),
+            optional=self._optional() | self._unsettled(),
             counted=self._counted(flow, lines),
             record=False,
             variant_prefix="self.",
@@ -135,7 +144,7 @@ class RungMethods:
         self.asked |= sizes.asked
         absent = self._defaults(sizes)
         absent += [f"{body.name(name)}: Tensor | None = None" for name in self._maybe()]
-        lead = [*sizes.lines(), *told, *absent]
+        lead = [*sizes.lines(), *told, *absent, *self._once()]
         return self._function(name, doc, [*lead, *returned(text, results)])
 
     def _optional(self) -> dict[str, str | None]:
@@ -146,6 +155,25 @@ class RungMethods:
             for port in ports
             if (port.optional or port.when is not None) and port.default is None
         }
+
+    def _unsettled(self) -> dict[str, str | None]:
+        """What is called in some of the variants served only."""
+        return {
+            item.name: condsrc.spoken(item.when)
+            for item in self.called
+            if item.when is not None and not self.cut.served.known(item.when)
+        }
+
+    def _once(self) -> list[str]:
+        """A structure in a slot is called once, whichever of its results are read."""
+        unsettled = self._unsettled()
+        lines = []
+        for item in self.called:
+            if item.several:
+                once = f"{item.name} = ops.once({item.name})"
+                maybe = item.name in unsettled
+                lines += [f"if {item.name} is not None:", f"    {once}"] if maybe else [once]
+        return lines
 
     def _maybe(self) -> list[str]:
         """Results that exist in some variants only."""
@@ -183,11 +211,18 @@ class RungMethods:
         shapes = f"{self.shapes(self.cut.sources)} -> {self.shapes(self.cut.targets)}"
         return Function(
             name=name,
-            parameters=("self", *(self._parameter(source) for source in self.cut.sources)),
+            parameters=self._parameters(),
             returns=returns,
             doc=tuple(docstring(f"{doc}: {shapes}.", depth=2)),
             body=tuple(body),
         )
+
+    def _parameters(self) -> tuple[str, ...]:
+        """The sources, and by keyword what of the host is called."""
+        unsettled = self._unsettled()
+        parts = [item.parameter(item.name in unsettled) for item in self.called]
+        sources = [self._parameter(source) for source in self.cut.sources]
+        return ("self", *sources, *(["*", *parts] if parts else ()))
 
     def _parameter(self, source: str) -> str:
         """``mask: Tensor | None = None`` where the structure's input may be absent."""
@@ -216,6 +251,7 @@ class RungMethods:
         impl, structure = self.impl, self.structure
         held = [p.name for p in impl.packs] + [s.name for s in impl.scales]
         held += [p.name for p in impl.params] + [slot.name for slot in structure.slots]
+        held += [item.name for item in self.called]
         held += [axis.name for axis in structure.variants] + [p.name for p in structure.params]
         used = frozenset({*names_in(self.cut), *RESERVED, *held})
         return Sizes(arguments, used, self.impl.origin.span, asks=True)
@@ -312,77 +348,6 @@ class RungMethods:
         return alias.name if alias is not None else name
 
 
-_HELD = ("unpacked", "kept", "held", "codes_of")
-"""Kinds of references to weights: what has two axes unless its slot says otherwise."""
-
-
 def _unfolded(shape: Shape) -> Shape:
     """A shape as impls see it: rows are one axis."""
     return tuple(axis.alternatives[0] if axis.rows else axis for axis in shape)
-
-
-def _lowerings(flow: Emulation) -> dict[str, Lowering]:
-    """Ops that only an impl's arithmetic has, as calls of the runtime's numerics."""
-
-    scales = {scale.name: scale for scale in flow.impl.scales}
-    deep = {s.name for s in flow.structure.slots if s.shape is not None and len(s.shape) > 2}
-
-    def codes(op: Op, args: list[Py]) -> Py:
-        scale = scales[str(op.attr("scale"))]
-        form = format_of(scale)
-        if scale.kind == "static":
-            return call(f"numerics.{form.codes}", *args)
-        return quantize_call(form, args[0], scale.granularity, at_call=True)
-
-    def round_trip(op: Op, args: list[Py]) -> Py:
-        scale = scales[str(op.attr("scale"))]
-        form = format_of(scale)
-        if scale.kind == "static":
-            return call(f"numerics.{form.round_trip}", *args)
-        return call(f"numerics.{form.dequantize}", f"*{codes(op, args)}")
-
-    def codes_mm(op: Op, args: list[Py]) -> Py:
-        keys = ("function", "codes", "scale", "pack", "dtype")
-        function, left, scale, pack, dtype = (str(op.attr(key)) for key in keys)
-        return Py(product_text(function, left, args[1].text, scale, pack, dtype), PRIMARY)
-
-    def transpose(op: Op, args: list[Py]) -> Py:
-        pair = [int(str(axis)) for axis in _items(op.attr("pair", (-2, -1)))]
-        weight = op.args[0]
-        if {*pair} == {-1, -2}:
-            flat = isinstance(weight, Ref) and weight.kind in _HELD and weight.name not in deep
-            return args[0].attr("T" if flat else "mT")
-        return args[0].method("transpose", *map(str, pair))
-
-    extra: dict[str, Lowering] = {
-        "round_trip": round_trip,
-        "codes": codes,
-        "codes_mm": codes_mm,
-        "transpose": transpose,
-    }
-    if isinstance(flow, Lowered):
-        native = [op for op, target in flow.lower.items() if target == f"native_{op}"]
-        extra.update({op: _native_norm for op in native})
-        extra.update(fused.lowerings())
-    return extra
-
-
-def _library(flow: Emulation) -> frozenset[str]:
-    """Ops that a rung lowers to what the runtime's numerics offer under their own name."""
-    lower = flow.lower.items() if isinstance(flow, Lowered) else ()
-    return frozenset(op for op, target in lower if target == "addcmul_rope")
-
-
-def _native_norm(op: Op, args: list[Py]) -> Py:
-    """torch's own norm, which takes the sizes of the trailing axes that it runs over."""
-    axes = sorted(int(str(axis)) for axis in _items(op.attr("axes", (-1,))))
-    if axes != list(range(-len(axes), 0)):
-        raise Unsupported(f"`native_{op.op}` over other axes than the last", op.span)
-    x, eps, *affine = args
-    named = dict(zip(("weight", "bias"), affine, strict=False))
-    size = Py(x.text.removesuffix(".float()"), x.level).attr("shape").item(f"-{len(axes)}:")
-    return call(f"nnf.{op.op}", x, size, **named, eps=eps)
-
-
-def _items(attr: Attr | None) -> tuple[object, ...]:
-    return attr if isinstance(attr, tuple) else ()

@@ -262,7 +262,9 @@ class _Trial:
         run = _on_rows(impl, rung)
         if self.impl.SPEC.seam is None:
             read = inspect.signature(getattr(impl, rung.run)).parameters
-            return run(**{name: value for name, value in inputs.items() if name in read}), None
+            parts = {name: calls[name] for name in self.impl.SPEC.parts}
+            own = {name: value for name, value in inputs.items() if name in read}
+            return run(**own, **parts), None
         seam = self.spec.seams[self.impl.SPEC.seam]
         names = (*seam.slots, *seam.variants, *seam.params)
         own = {name: calls[name] for name in names if name in calls}
@@ -305,7 +307,7 @@ def _on_rows(impl: BoundImpl, rung: RungSpec) -> Callable[..., Any]:
     """The rung as a call that returns the dtype it was given, as the host's module would."""
     method = getattr(impl, rung.run)
 
-    def call(*inputs: Tensor, **named: Tensor) -> Any:
+    def call(*inputs: Tensor, **named: Any) -> Any:
         result = method(*inputs, **named)
         like = next(iter((*inputs, *named.values())))
         if isinstance(result, Tensor):

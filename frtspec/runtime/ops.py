@@ -6,6 +6,7 @@ norm; nothing here changes a dtype by itself.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,21 @@ Parts = Callable[..., Sequence[Tensor]]
 
 Group = Mapping[str, Any]
 """What an inner structure takes by keyword: its slots, variants and params."""
+
+
+def once(part: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of several results that, called twice on the same tensors, computes once."""
+    seen: list[tuple[tuple[Any, ...], Any]] = []
+
+    def call(*values: Any) -> Any:
+        for given, result in seen:
+            if len(given) == len(values) and all(map(operator.is_, given, values)):
+                return result
+        result = part(*values)
+        seen.append((values, result))
+        return result
+
+    return call
 
 
 def inner(

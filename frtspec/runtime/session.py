@@ -130,7 +130,8 @@ class Session:
         return [record for record in self.records if record.open]
 
     def route(self, seat: Seat) -> Route:
-        return self.scheme.route(seat.structure.name, seat.seam, seat.structure.version)
+        structure = seat.structure
+        return self.scheme.route(structure.name, seat.seam, structure.version, seat.variants)
 
     def agree(self, chosen: Sequence[SeatRecord]) -> None:
         """Leaves of ``chosen`` only what every rank would activate."""

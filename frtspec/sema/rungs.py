@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
+from frtspec.ir import expr as irx
 from frtspec.ir import words
 from frtspec.ir.ops import OPS, PRODUCTS_OF_CODES, TORCH_LOWERINGS
 from frtspec.ir.regions import REGION_TEXTS, REGIONS
@@ -21,7 +22,7 @@ from frtspec.sema.target import Target
 from frtspec.syntax import ast
 
 RUNG, LOWER, BAND, SERVES = "FRT0404", "FRT0405", "FRT0408", "FRT0409"
-REGION, AT_CALL = "FRT0415", "FRT0420"
+REGION, AT_CALL, PARTS = "FRT0415", "FRT0420", "FRT0421"
 CASTS = ("f32", "bf16", "fp16")
 
 
@@ -68,6 +69,7 @@ class Rungs:
         only_one(self.context, envelopes, "envelope")
         if kind in ("hub", "local"):
             self.packaged(node, kind, lowers, bool(calls) or broken)
+            self.whole(node)
         else:
             self.unpackaged(node, kind, calls, bool(lowers) or broken)
         rules = tuple(rule for e in envelopes for rule in self.sizes.rules(e.rules))
@@ -104,6 +106,19 @@ class Rungs:
         if not calls:
             help = "add `call entry (…)` with the kernel's arguments"
             self.bad(f"this rung {kind} calls no entry", node.kind.span, help)
+
+    def whole(self, node: ast.RungDecl) -> None:
+        """A kernel can't call back into the host."""
+        found = [op.args[0] for op in ops(self.target.body) if op.op in ("part", "inner")]
+        names = dict.fromkeys(f"`{ref.name}`" for ref in found if isinstance(ref, irx.Ref))
+        if names:
+            self.context.error(
+                PARTS,
+                f"{self.target.text} calls {listing(list(names))} of the host, which no kernel can",
+                node.kind.span,
+                help="lower its products in a rung torch, or write the kernel for a structure of "
+                "what lies between the parts",
+            )
 
     def unpackaged(
         self, node: ast.RungDecl, kind: str, calls: list[ast.CallDecl], lowers: bool

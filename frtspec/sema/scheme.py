@@ -46,20 +46,21 @@ class Schemes:
                 node.name.span,
                 help='add: otherwise keep "the reason, as reports show it"',
             )
-        first: dict[tuple[str, int, str | None], ast.AtDecl] = {}
+        first: dict[tuple[str, int, str | None], list[ast.AtDecl]] = {}
         routes = []
         for at in ats:
             target = resolve(context, at.target, self.structures)
             if target is None:
                 continue
-            before = first.setdefault(target.key, at)
-            if before is not at:
+            before = self.beside(first.setdefault(target.key, []), at, target)
+            if before is not None:
                 context.error(
                     TWICE,
                     f"{target.text} version {target.structure.version} has two routes",
                     at.target.span,
                     notes=((before.target.span, "first here"),),
-                    help="leave one of the two out",
+                    help="leave one of the two out; two stand beside each other where their "
+                    "impls say by `only` that they serve different variants",
                 )
             routes.append(self.route(context, at, target))
         return ir.Scheme(
@@ -71,6 +72,21 @@ class Schemes:
             origin=origin(source, node.span),
             evidence=tuple(m.text.text for m in _all(node, ast.EvidenceDecl)),
         )
+
+    def beside(
+        self, others: list[ast.AtDecl], node: ast.AtDecl, target: Target
+    ) -> ast.AtDecl | None:
+        """An earlier route to the target that serves what this one serves; adds this one."""
+        mine = self.only(node, target)
+        clash = next((at for at in others if not _apart(mine, self.only(at, target))), None)
+        others.append(node)
+        return clash
+
+    def only(self, node: ast.AtDecl, target: Target) -> Mapping[str, tuple[str, ...]]:
+        """The variants that a route's impl is for, by axis."""
+        name = node.use.id if node.use is not None else ""
+        impl = self.impls.get(target.key, {}).get(name)
+        return {} if impl is None else dict(impl.only)
 
     def route(self, context: Context, node: ast.AtDecl, target: Target) -> ir.Route:
         stats = [self.stat(context, item, target) for item in node.stats]
@@ -332,3 +348,8 @@ def _all(node: ast.SchemeDecl, kind: type[T]) -> list[T]:
 
 
 _KEPT = {"content": "content, kept as it is", "observation": "an observation of the call"}
+
+
+def _apart(one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether no variants are served by both."""
+    return any(not {*values} & {*other.get(axis, values)} for axis, values in one.items())

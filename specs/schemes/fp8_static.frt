@@ -10,7 +10,13 @@ scheme fp8_static {
   } use fp8_static
   at linear_proj version 1       { x_in: amax per tensor } use fp8_static
   at modnorm_qkv_chain version 3 { attn_in: amax per tensor } use fp8_static
-  at qkv_pack version 1          { x_in: amax per tensor } use fp8_static
+  at modnorm_qkv_chain version 3 {
+    attn_in: amax per tensor,
+    o_in: amax per tensor,
+    ffn_in: amax per tensor,
+    ffn_hid: amax per tensor
+  } use block_fp8_static
+  at qkv_pack version 1 { x_in: amax per tensor } use fp8_static
   at vision_ffn.mlp version 2 {
     x_after_norm: amax per tensor,
     hidden_after_act: amax per tensor

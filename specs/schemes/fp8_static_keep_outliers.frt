@@ -17,6 +17,12 @@ scheme fp8_static_keep_outliers {
   at modnorm_qkv_chain version 3 {
     attn_in: amax per tensor
   } keep when amax > 20 * median(amax) use fp8_static
+  at modnorm_qkv_chain version 3 {
+    attn_in: amax per tensor,
+    o_in: amax per tensor,
+    ffn_in: amax per tensor,
+    ffn_hid: amax per tensor
+  } keep when amax > 20 * median(amax) use block_fp8_static
   at qkv_pack version 1 { x_in: amax per tensor } keep when amax > 20 * median(amax) use fp8_static
   at vision_ffn.mlp version 2 {
     x_after_norm: amax per tensor,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import pytest
 import torch
-from codegen_kit import catalog, program_of, structure_module, written
+from codegen_kit import catalog, importable, program_of, structure_module, written
 from torch import Tensor
 
-from frtspec.codegen import generate
+from frtspec.diag.source import SourceFile
+from frtspec.runtime.gating.synthetic import mixed
+from frtspec.sema import analyse
+from frtspec.syntax.parse import parse
 
 BRANCH = """frt 1
 
@@ -54,9 +60,54 @@ def test_a_part_that_is_needed_is_asked_for() -> None:
         structure_module(BRANCH).reference(torch.ones(1, 2), branch=torch.exp, gating="given")
 
 
-def test_an_impl_of_the_whole_is_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    report = generate(program_of(BRANCH, IMPL), tmp_path)
-    assert ["holds the part `norm`" in d.message for d in report.diagnostics] == [True]
+def test_an_impl_calls_the_parts_it_is_handed(tmp_path: Path) -> None:
+    """In the host's dtype, a part of several results once, one that is not there not at all."""
+    written(program_of(BRANCH, IMPL), tmp_path, package="with_parts")
+    with importable(tmp_path, "with_parts"):
+        made = importlib.import_module("with_parts.impls.gated_branch_plain").GatedBranchPlain
+    assert made.SPEC.parts == ("norm", "branch")
+    seen: list[torch.dtype] = []
+
+    def norm(value: Tensor) -> tuple[Tensor, Tensor]:
+        seen.append(value.dtype)
+        return value + 1, torch.full_like(value, 0.5)
+
+    def branch(value: Tensor) -> Tensor:
+        seen.append(value.dtype)
+        return 2 * value
+
+    (rung,) = made.SPEC.rungs
+    x = torch.randn(3, 4).bfloat16()
+    y = made(gating="given").on(rung).run(x, norm=norm, branch=branch)
+    assert seen == [torch.bfloat16] * 2
+    wanted = x.float() + 2 * (x + 1).float() * 0.5
+    assert torch.equal(y, wanted.bfloat16())
+    plain = made(gating="none").on(rung).run(x, branch=branch)
+    assert torch.equal(plain, (x.float() + 2 * x.float()).bfloat16())
+    with pytest.raises(ValueError, match="norm is needed where gating is given"):
+        made(gating="given").on(rung).run(x, branch=branch)
+
+
+def test_a_kernel_calls_no_part() -> None:
+    kernel = """rung hub "org/name" version 1 { call run (bf16(x)) }
+  rung emulate"""
+    sources = [
+        SourceFile.from_text(f"{number}.frt", text)
+        for number, text in enumerate((BRANCH, IMPL.replace("rung emulate", kernel)))
+    ]
+    found = analyse([(source, parse(source).file) for source in sources]).diagnostics
+    assert [d.code for d in found] == ["FRT0421"]
+    assert "`norm`" in found[0].message and "`branch`" in found[0].message
+
+
+def test_what_stands_in_for_a_part_tells_every_argument() -> None:
+    """A synthetic part depends on all that it is handed, or the harness would miss a wrong one."""
+    q, k, v = (torch.randn(2, 3, width) for width in (4, 5, 6))
+    first = mixed((q, k, v), 0)
+    assert first.shape == q.shape
+    for place in range(3):
+        other = [t + 1 if place == at else t for at, t in enumerate((q, k, v))]
+        assert not torch.allclose(mixed(other, 0), first)
 
 
 def test_the_catalog_has_some(tmp_path) -> None:  # type: ignore[no-untyped-def]

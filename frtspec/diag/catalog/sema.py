@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from frtspec.diag.catalog import (
     sema_discover,
+    sema_hosted,
     sema_names,
     sema_pipelines,
     sema_regions,
@@ -17,6 +18,7 @@ from frtspec.diag.codes_types import Code
 CODES: tuple[Code, ...] = (
     *sema_names.CODES,
     *sema_types.CODES,
+    *sema_hosted.CODES,
     *sema_uses.CODES,
     *sema_seats.CODES,
     *sema_schemes.CODES,

@@ -57,7 +57,8 @@ class Key:
         structures = {f"{s.structure.key}": s.structure.contract_digest for s in seats}
         impls = {}
         for seat in seats:
-            route = scheme.route(seat.structure.name, seat.seam, seat.structure.version)
+            structure = seat.structure
+            route = scheme.route(structure.name, seat.seam, structure.version, seat.variants)
             if route.impl is not None:
                 spec = route.impl.SPEC
                 impls[f"{spec.name} {seat.target}"] = spec.contract_digest

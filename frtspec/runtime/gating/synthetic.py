@@ -91,8 +91,8 @@ class Synthetic:
         }
 
     def parts(self, dtype: torch.dtype) -> dict[str, Callable[..., Any]]:
-        """Something in the place of each part of the host: half of an argument, or what an
-        output looks like."""
+        """Something in the place of each part of the host: half of an argument, with something
+        of every other one that has its rows, or what an output looks like."""
         return {name: self._part(results, dtype) for name, results in self.spec.parts.items()}
 
     def _part(self, results: tuple[int | str, ...], dtype: torch.dtype) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ class Synthetic:
         }
 
         def part(*values: Tensor) -> Any:
-            made = tuple(0.5 * values[r] if isinstance(r, int) else fixed[r] for r in results)
+            made = tuple(mixed(values, r) if isinstance(r, int) else fixed[r] for r in results)
             return made[0] if len(made) == 1 else made
 
         return part
@@ -136,3 +136,14 @@ class Synthetic:
                 head = f"{symbol.partition('[')[0]}["
                 return sum(key.startswith(head) for key in self.sizes)
         return None
+
+
+def mixed(values: Sequence[Tensor], which: int) -> Tensor:
+    """Half of one argument, and half of what each other one begins its rows with: a result that
+    tells when any of them is wrong."""
+    like = values[which]
+    out = 0.5 * like
+    for place, other in enumerate(values):
+        if place != which and other.shape[:-1] == like.shape[:-1]:
+            out = out + 0.5 * torch.tanh(other[..., :1].to(like.dtype))
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
@@ -84,12 +85,12 @@ class BoundImpl(nn.Module):
                     view._buffers[own] = held[start : start + rows[position]]
         return view
 
-    def run(self, *inputs: Tensor) -> Any:
-        """Run the bound rung on rows. Outputs that this seat's variants do not have are left
+    def run(self, *inputs: Tensor | None, **parts: Callable[..., Any]) -> Any:
+        """Run the bound rung on rows, with what it calls of the host. Outputs that this seat's variants do not have are left
         out, and one that is left alone is no tuple."""
         if self.rung is None:
             raise RuntimeError(f"{type(self).__name__} is bound to no rung; call on(rung) first")
-        result = getattr(self, self.rung.run)(*inputs)
+        result = getattr(self, self.rung.run)(*inputs, **parts)
         return _there(result)
 
     forward = run

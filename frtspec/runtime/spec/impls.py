@@ -76,6 +76,7 @@ class ImplSpec:
     needs    rules on dims that hold for every rung
     gates    what the gate harness holds it to on synthetic data, in place of what the structure
              states: ``boundary``, ``seam``. What attach judges by is the structure's, always
+    parts    what it calls of the host, handed to each run by keyword
     wire     the format that a chain carries its output in: it is for producers of chains only
     """
 
@@ -99,4 +100,5 @@ class ImplSpec:
     needs: tuple[Need, ...] = ()
     imported: str | None = None
     wire: str | None = None
+    parts: tuple[str, ...] = ()
     gates: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)

@@ -49,6 +49,11 @@ class Route:
     keep_when: Condition | None = None
     version: int | None = None
 
+    def serves(self, variants: Mapping[str, object]) -> bool:
+        """Whether the impl has a form for these variants; keeping the host serves every one."""
+        only = {} if self.impl is None else self.impl.SPEC.only
+        return all(variants.get(axis) in allowed for axis, allowed in only.items())
+
     def measured(self) -> dict[str, tuple[Stat, ...]]:
         """Point -> the statistics that are really measured there."""
         several = {p: s if isinstance(s, tuple) else (s,) for p, s in self.stats.items()}
@@ -65,10 +70,27 @@ class SchemeSpec:
     otherwise: str
     imported: str | None = None
 
-    def route(self, structure: str, seam: str | None, version: int | None = None) -> Route:
-        """The row for a structure (seam) of a version, else what becomes of all others."""
-        for row in self.routes:
-            known = row.structure == structure and row.seam == seam
-            if known and (row.version == version or None in (row.version, version)):
+    def route(
+        self,
+        structure: str,
+        seam: str | None,
+        version: int | None = None,
+        variants: Mapping[str, object] | None = None,
+    ) -> Route:
+        """The row for a structure (seam) of a version, else what becomes of all others.
+
+        Of several rows, the one whose impl serves these variants; the first where none does.
+        """
+        rows = [
+            row
+            for row in self.routes
+            if row.structure == structure
+            and row.seam == seam
+            and (row.version == version or None in (row.version, version))
+        ]
+        for row in rows:
+            if len(rows) == 1 or row.serves(variants or {}):
                 return row
+        if rows:
+            return rows[0]
         return Route(structure, seam, {}, None, self.otherwise, version=version)

@@ -15,6 +15,7 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.modnorm_qkv_chain_v3_block_fp8_static import ModnormQkvChainV3BlockFp8Static
 from flashrt_gen.impls.modnorm_qkv_chain_v3_fp8_static import ModnormQkvChainV3Fp8Static
 from flashrt_gen.structures.modnorm_qkv_chain_v3 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
@@ -24,7 +25,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"B": 3, "M": 5, "D": 160, "C": 96, "Nq": 128, "Nk": 64, "Nv": 48, "F": 32},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = (ModnormQkvChainV3Fp8Static,)
+IMPLS: tuple[type[BoundImpl], ...] = (ModnormQkvChainV3BlockFp8Static, ModnormQkvChainV3Fp8Static)
 
 BOUNDS: tuple[Bound, ...] = (Bound("cosine", ">=", 0.999), Bound("max_abs"), Bound("p99_abs"))
 """Held against the outputs of the whole structure, with the impl in its place."""

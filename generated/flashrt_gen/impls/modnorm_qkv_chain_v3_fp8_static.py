@@ -134,7 +134,7 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
             qp = numerics.scaled_mm(
                 attn_in_q, self.q, self.in_s, self.q_scale, out_dtype=torch.float32
             )
-        if self.fanout == "qkv":
+        if self.fanout == "qkv" and self.b_k is None:
             kp = numerics.scaled_mm(
                 attn_in_q, self.k, self.in_s, self.k_scale, out_dtype=torch.float32
             )
@@ -147,7 +147,7 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
                 )
                 + self.b_k.float()
             )
-        if self.fanout == "qkv":
+        if self.fanout == "qkv" and self.b_v is None:
             vp = numerics.scaled_mm(
                 attn_in_q, self.v, self.in_s, self.v_scale, out_dtype=torch.float32
             )
@@ -189,14 +189,14 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
         else:
             qp = nnf.linear(attn_in_q, w_q)
         w_k = None if self.k is None else numerics.dequantize(self.k, self.k_scale)
-        if self.fanout == "qkv":
+        if self.fanout == "qkv" and self.b_k is None:
             kp = nnf.linear(attn_in_q, w_k)
         else:
             kp = attn_in
         if self.b_k is not None:
             kp = nnf.linear(attn_in_q, w_k, self.b_k.float())
         w_v = None if self.v is None else numerics.dequantize(self.v, self.v_scale)
-        if self.fanout == "qkv":
+        if self.fanout == "qkv" and self.b_v is None:
             vp = nnf.linear(attn_in_q, w_v)
         else:
             vp = attn_in

@@ -24,8 +24,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="bf16_structural",
-    source_digest="36489f22d88d6b362cfa62f2dc6374e8496394db23776a8e4fdbfb51d6d533c8",
-    contract_digest="62594dcde04469f4599816aa2c54117751eafe08900ca96cc642756cc63286b0",
+    source_digest="082e0460bf6f670ce7e3b5e3e7ccb8eecc4d7971d46e3b76e4cd5161123421c2",
+    contract_digest="132c08e122861121c8f6cda85294f8ed868f9becf5c6ff80b4c87911a6e14980",
     routes=(
         Route(
             "decoder_ffn",
@@ -71,14 +71,6 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
-        Route(
-            "cadence_static",
-            None,
-            stats={},
-            impl=None,
-            keep="nothing holds its result between refreshes: the host computes it at every call",
-            version=1,
-        ),
         Route(
             "decoder_block",
             None,

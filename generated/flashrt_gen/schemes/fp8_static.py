@@ -14,6 +14,7 @@ from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
 from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
+from flashrt_gen.impls.modnorm_qkv_chain_v3_block_fp8_static import ModnormQkvChainV3BlockFp8Static
 from flashrt_gen.impls.modnorm_qkv_chain_v3_fp8_static import ModnormQkvChainV3Fp8Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
 from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
@@ -29,8 +30,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static",
-    source_digest="5e6bc3980015f38ef100915ff1ff18a36c8b13310f9744fb3c4a732c562e49ae",
-    contract_digest="2e6585cd0cf18a0b1ee8d07af125b6b954f12e9b50204ce3c03b360c34b15e3d",
+    source_digest="e01dd414d769260322585655b35820b67ac5a629e865930169f2475c37eaab90",
+    contract_digest="3764906bd6bb17b9e33cb6b7717d8326c6b8aa4257d95409e369f98e5eded04c",
     routes=(
         Route(
             "decoder_ffn",
@@ -51,6 +52,18 @@ SCHEME = SchemeSpec(
             None,
             stats={"attn_in": Stat("amax", "tensor")},
             impl=ModnormQkvChainV3Fp8Static,
+            version=3,
+        ),
+        Route(
+            "modnorm_qkv_chain",
+            None,
+            stats={
+                "attn_in": Stat("amax", "tensor"),
+                "o_in": Stat("amax", "tensor"),
+                "ffn_in": Stat("amax", "tensor"),
+                "ffn_hid": Stat("amax", "tensor"),
+            },
+            impl=ModnormQkvChainV3BlockFp8Static,
             version=3,
         ),
         Route(

@@ -18,6 +18,7 @@ from flashrt_gen.impls.decoder_ffn_fp8_static import DecoderFfnFp8Static
 from flashrt_gen.impls.gated_delta_core_bf16 import GatedDeltaCoreBf16
 from flashrt_gen.impls.gated_delta_core_v2_bf16 import GatedDeltaCoreV2Bf16
 from flashrt_gen.impls.linear_proj_fp8_static import LinearProjFp8Static
+from flashrt_gen.impls.modnorm_qkv_chain_v3_block_fp8_static import ModnormQkvChainV3BlockFp8Static
 from flashrt_gen.impls.modnorm_qkv_chain_v3_fp8_static import ModnormQkvChainV3Fp8Static
 from flashrt_gen.impls.norm_fused_bf16 import NormFusedBf16
 from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
@@ -33,8 +34,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static_keep_outliers",
-    source_digest="62dddc42c9a764367a75f67268a13d9937109897c98511010b00e1c373adab4b",
-    contract_digest="407bc00b4d0477896f1d0c8c8b77027e94809df9df10d6cb55814752ef3dafba",
+    source_digest="16a89e527136f78393732adc343b999f2fbd2c3ad38490726d27dc29522b081b",
+    contract_digest="3825ba40acaeb98f0903a8b01042212f1bb49ead6c9ff47d4f6618382c599d59",
     routes=(
         Route(
             "decoder_ffn",
@@ -57,6 +58,19 @@ SCHEME = SchemeSpec(
             None,
             stats={"attn_in": Stat("amax", "tensor")},
             impl=ModnormQkvChainV3Fp8Static,
+            keep_when=decisions.amax() > 20 * decisions.median_amax(),
+            version=3,
+        ),
+        Route(
+            "modnorm_qkv_chain",
+            None,
+            stats={
+                "attn_in": Stat("amax", "tensor"),
+                "o_in": Stat("amax", "tensor"),
+                "ffn_in": Stat("amax", "tensor"),
+                "ffn_hid": Stat("amax", "tensor"),
+            },
+            impl=ModnormQkvChainV3BlockFp8Static,
             keep_when=decisions.amax() > 20 * decisions.median_amax(),
             version=3,
         ),

@@ -23,8 +23,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="none",
-    source_digest="2aba9a70f8e116a85373ee24b82ffa0ccb7f5b87e1f16c259ec8c0ecb0ec3f72",
-    contract_digest="6c5b4426f6c2d89cddab0f0390ad33843d38cdf04f0f70704648f1010486a6ef",
+    source_digest="cbd29d7b60750303f1fa4ca7c00c859474e2f6fcec45c399b9b797835ff63637",
+    contract_digest="ecfcfc7f9063b793ba8e891ff2a9578d66a26aa0aecf14c6004d7dc8b0cb5fcc",
     routes=(
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
@@ -37,14 +37,6 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
-        Route(
-            "cadence_static",
-            None,
-            stats={},
-            impl=None,
-            keep="nothing holds its result between refreshes: the host computes it at every call",
-            version=1,
-        ),
         Route(
             "decoder_block",
             None,

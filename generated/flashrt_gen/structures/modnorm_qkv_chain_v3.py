@@ -36,8 +36,8 @@ from frtspec.runtime import Bound, StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "d70e7c7cf25891fb323036bbceb046f540a385930b16bcbc2d6e411aaaa10200"
-CONTRACT_DIGEST = "d5fe7823e227d967444013f7ae7129e58b04e9f9e585b584713d83d8946833f0"
+SOURCE_DIGEST = "42356ee7d684ccb4ed882fae810833dd8bf278cd1abcb38e52d6fbb94f4fe13c"
+CONTRACT_DIGEST = "4ff0c1811105ec2c54c443b06eeb586734418afa94411acaec47df6ce475c98e"
 
 B, M, D, C, F, Nq, Nk, Nv = dims("B", "M", "D", "C", "F", "Nq", "Nk", "Nv")
 
@@ -166,7 +166,7 @@ def reference(
         qp = nnf.linear(attn_in, w_q.mT, b_q)
     else:
         qp = nnf.linear(attn_in, w_q.mT)
-    if fanout == "qkv":
+    if fanout == "qkv" and b_k is None:
         if w_k is None:
             raise ValueError("w_k is needed where fanout is qkv")
         kp = nnf.linear(attn_in, w_k.mT)
@@ -176,7 +176,7 @@ def reference(
         if w_k is None:
             raise ValueError("w_k is needed where fanout is qkv")
         kp = nnf.linear(attn_in, w_k.mT, b_k)
-    if fanout == "qkv":
+    if fanout == "qkv" and b_v is None:
         if w_v is None:
             raise ValueError("w_v is needed where fanout is qkv")
         vp = nnf.linear(attn_in, w_v.mT)

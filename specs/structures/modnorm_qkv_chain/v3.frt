@@ -55,9 +55,9 @@ structure modnorm_qkv_chain version 3 {
     }
     point attn_in = m
     let qp = linear(attn_in, w_q.T, b_q)              when present b_q otherwise linear(attn_in, w_q.T)
-    let kp = linear(attn_in, w_k.T)                   when fanout is qkv otherwise attn_in
+    let kp = linear(attn_in, w_k.T)                   when fanout is qkv and not present b_k otherwise attn_in
     let kp = linear(attn_in, w_k.T, b_k)              when present b_k
-    let vp = linear(attn_in, w_v.T)                   when fanout is qkv otherwise attn_in
+    let vp = linear(attn_in, w_v.T)                   when fanout is qkv and not present b_v otherwise attn_in
     let vp = linear(attn_in, w_v.T, b_v)              when present b_v
     yield q = qp                                      when modulation is scale_shift
     yield k = kp                                      when modulation is scale_shift and fanout is qkv
