@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypedDict
 
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.gating.baselines import BASELINES
 from frtspec.runtime.gating.metrics import HIGHER, KINDS, LOWER
 from frtspec.runtime.memory.budget import bytes_of
 from frtspec.runtime.memory.store import WeightStore
@@ -21,6 +22,7 @@ LATENCY = ("auto", "skip")
 GUARD = ("fallback", "raise")
 ORIGINALS = ("resident", "consumed")
 FORMS = ("eager", "compiled", "captured")
+NO_BASELINES = "none"
 
 
 class BuildOptions(TypedDict, total=False):
@@ -46,6 +48,8 @@ class BuildOptions(TypedDict, total=False):
                    where it holds their bits; host memory else
     memory_budget  bytes that packs may hold, a number or "2 GiB"; seats past it are refused.
                    None: on a GPU what is free there, else no limit
+    prefix_cadence  True: the caller refreshes (``plan.updates``) when the observation or prompt
+                   changes, so what moves only then may be held in between. False: nothing is
     strict         raise Refusal ``plan.nothing_bound`` where no seat binds, the host untouched
     """
 
@@ -62,6 +66,7 @@ class BuildOptions(TypedDict, total=False):
     originals: str
     checkpoint: Any
     memory_budget: int | str | None
+    prefix_cadence: bool
     strict: bool
 
 
@@ -80,6 +85,8 @@ class AttachOptions(BuildOptions, total=False):
     latency        "auto", or "skip" to activate on accuracy alone
     form           in which the host is judged, as it will be deployed: "eager", "compiled"
                    (both sides under ``torch.compile``) or "captured" (both as a CUDA graph)
+    baselines      which of the baselines that specs name are timed beside the host, by word
+                   ("torch_compile" costs a compilation); "none"; None: all of them
     max_trials     host trials that the search for a union may take
     """
 
@@ -92,6 +99,7 @@ class AttachOptions(BuildOptions, total=False):
     iters: int
     latency: str
     form: str
+    baselines: Sequence[str] | str | None
     max_trials: int
 
 
@@ -124,11 +132,13 @@ class Options:
     rungs: tuple[str, ...] | None = None
     latency: str = "auto"
     form: str = "eager"
+    baselines: tuple[str, ...] | None = None
     output_kind: str | None = None
     max_trials: int = 32
     strict: bool = False
     originals: str = "resident"
     memory_budget: int | None = None
+    prefix_cadence: bool = False
 
     @staticmethod
     def of(**given: Any) -> Options:
@@ -137,6 +147,7 @@ class Options:
             **given,
             "structures": _names("structures", given.get("structures")),
             "rungs": _names("rungs", given.get("rungs")),
+            "baselines": _baselines(given.get("baselines")),
             "floors": dict(_mapping("floors", given.get("floors"))),
         }
         if given.get("memory_budget") is not None:
@@ -156,9 +167,12 @@ class Options:
         one_of("latency", self.latency, LATENCY)
         one_of("originals", self.originals, ORIGINALS)
         one_of("form", self.form, FORMS)
+        _flag("prefix_cadence", self.prefix_cadence)
         _whole("max_trials", self.max_trials, least=1)
         if self.output_kind is not None:
             one_of("output_kind", self.output_kind, KINDS)
+        for word in self.baselines or ():
+            one_of("baselines", word, (*BASELINES, NO_BASELINES))
         for kind in self.rungs or ():
             one_of("rungs", kind, RUNGS)
         for metric, value in self.floors.items():
@@ -232,6 +246,11 @@ def _names(option: str, value: Any) -> tuple[str, ...] | None:
     return names
 
 
+def _baselines(value: Any) -> tuple[str, ...] | None:
+    names = _names("baselines", value)
+    return () if names == (NO_BASELINES,) else names
+
+
 def _mapping(option: str, value: Any) -> Mapping[str, Any]:
     if value is None:
         return {}
@@ -242,6 +261,15 @@ def _mapping(option: str, value: Any) -> Mapping[str, Any]:
             fix=f"pass {option}={{'cosine': 0.999}}",
         )
     return value
+
+
+def _flag(option: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise Refusal(
+            f"option.{option}",
+            f"{option}={value!r} is neither True nor False",
+            fix=f"pass {option}=True or leave it out",
+        )
 
 
 def _whole(option: str, value: Any, *, least: int) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 
 from frtspec.runtime import receipt as receipts
 from frtspec.runtime import store
+from frtspec.runtime.cadence.updates import Updates
 from frtspec.runtime.environment import drift
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.coverage import Coverage
@@ -158,6 +159,8 @@ class Plan:
                 row,
                 calls=row.calls - self.before[seat].calls,
                 otherwise_host=row.otherwise_host - self.before[seat].otherwise_host,
+                refreshes=row.refreshes - self.before[seat].refreshes,
+                held=row.held - self.before[seat].held,
             )
             for seat, row in self.attachment.ledger().items()
         }
@@ -182,6 +185,17 @@ class Plan:
     def toggles(self) -> Toggles:
         """Groups of bound seats that can be switched off and on by name."""
         return Toggles(self.seats, self.attachment)
+
+    @property
+    def updates(self) -> Updates:
+        """Seat -> its refresh, for the seats that hold what changes with an observation or a
+        prompt: the caller runs ``plan.updates[name]()`` when it does."""
+        return Updates(self.seats, self.attachment)
+
+    def refresh(self, cadence: str | None = None) -> None:
+        """Runs every update, or those of one cadence (``observation``, ``prompt``). Where
+        nothing is held it does nothing. Raises Refusal ``option.cadence``, ``swap.detached``."""
+        self.updates.refresh(cadence)
 
     def environment_drift(self) -> tuple[str, ...]:
         """Where this process is no longer what it was at ``attach``: versions, device,

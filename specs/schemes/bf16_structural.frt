@@ -24,7 +24,6 @@ scheme bf16_structural {
   at qkv_rope version 1         use bf16
 
   # No quantisation is missing here: nothing executes these yet.
-  at cadence_static version 1 keep "nothing holds its result between refreshes: the host computes it at every call"
   at decoder_block version 1 keep "no form runs a block as one: its norms and feed-forward part are seats of their own"
 
   otherwise keep "no form in the model's dtype for this structure"

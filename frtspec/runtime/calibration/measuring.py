@@ -102,7 +102,7 @@ def calibrate(session: Session, *, judge: bool) -> None:
         _settle(session, session.judged, left, "held-out samples")
     for record in session.open_records() if judge else ():
         with isolated([record], "looking at row counts"):
-            eligible.check_rows(record.seat, bands[record.name], session.judged)
+            eligible.check_rows(record.seat, bands.get(record.name, ()), session.judged)
     session.calibration = _told(session, judge=judge)
     if judge and session.open_records():
         run = partial(samples.run, session.untouched.thunks[0])

@@ -63,7 +63,11 @@ def check_form(seat: Seat) -> None:
     """Raises Refusal ``seat.form`` for a form that nothing executes yet, ``seat.parts`` for a
     structure whose parts nobody hands in, ``seat.inner`` for one made of structures and
     ``seat.wire`` for one with codes at its boundary."""
-    if seat.form not in EXECUTED or (seat.form == "route" and seat.routed is None):
+    if (
+        seat.form not in EXECUTED
+        or (seat.form == "route" and seat.routed is None)
+        or (seat.form == "update" and seat.cadence is None)
+    ):
         raise Refusal(
             "seat.form",
             f"{seat.path} is a seat of the form {seat.form}, which is checked and observed, "
@@ -87,7 +91,7 @@ def check_form(seat: Seat) -> None:
             fix="bind a structure of the host's dtype; codes pass between two seats only",
             seat=seat.name,
         )
-    if seat.structure.parts and seat.seam is None:
+    if seat.structure.parts and seat.seam is None and seat.form != "update":
         raise Refusal(
             "seat.parts",
             f"{seat.structure.key} holds {', '.join(seat.structure.parts)}, parts of the host "
@@ -97,9 +101,9 @@ def check_form(seat: Seat) -> None:
         )
 
 
-EXECUTED = ("swap", "siblings", "block", "route")
+EXECUTED = ("swap", "siblings", "block", "route", "update")
 """Forms of a seat that can be bound. A block is a module that is replaced whole; on a route the
-module stays, and a function that it looks up is served."""
+module stays, and a function that it looks up is served; an update holds what its module gave."""
 
 
 def check_free(seat: Seat, hosts: Mapping[str, nn.Module]) -> None:
@@ -137,8 +141,6 @@ def check_calls(seat: Seat, form: CallForm) -> None:
             fix="this host's module does more than the structure: leave this seat out",
             seat=seat.name,
         )
-    if seat.form == "update":
-        return
     if len(form.widths) != 1:
         raise Refusal(
             "host.width",
@@ -213,13 +215,15 @@ def check_variants(seat: Seat) -> None:
             )
 
 
-def check_verified(seat: Seat, scheme: SchemeSpec, impl: type[BoundImpl]) -> None:
+def check_verified(seat: Seat, scheme: SchemeSpec, impl: type[BoundImpl] | None) -> None:
     """Raises Refusal ``spec.imported`` where what would run was never verified."""
-    for what, reason in (
+    specs = [
         (f"scheme {scheme.name}", scheme.imported),
         (f"structure {seat.structure.key}", seat.structure.imported),
-        (f"impl {impl.SPEC.name}", impl.SPEC.imported),
-    ):
+    ]
+    if impl is not None:
+        specs.append((f"impl {impl.SPEC.name}", impl.SPEC.imported))
+    for what, reason in specs:
         if reason is not None:
             raise Refusal(
                 "spec.imported",

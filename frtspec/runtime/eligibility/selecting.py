@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from frtspec.runtime.cadence import choice as holding
 from frtspec.runtime.decisions import Evidence
 from frtspec.runtime.eligibility import deciding, eligible, qualification, schemes
 from frtspec.runtime.eligibility.qualification import Found
@@ -34,6 +35,9 @@ def select(session: Session) -> None:
         if wanted is not None and not set(wanted) & set(_names(record.seat)):
             record.keep("structures", "not asked for: another structure was named")
             continue
+        if record.seat.form == "update":
+            _update(session, record)
+            continue
         route = session.route(record.seat)
         if route.impl is None or decision.outcome == "keep":
             record.keep("scheme", decision.reason)
@@ -47,6 +51,34 @@ def select(session: Session) -> None:
             facts.check_expects(session.model, record.seat)
             eligible.check_form(record.seat)
     _owned(session)
+    _producers(session)
+
+
+def _update(session: Session, record: SeatRecord) -> None:
+    """A seat that holds what its module gave: the caller decides, and no scheme's impl runs."""
+    seat = record.seat
+    record.decision, code = holding.decide(
+        seat, session.scheme, prefix_cadence=session.options.prefix_cadence
+    )
+    if code:
+        record.keep(code, record.decision.reason)
+        return
+    with isolated([record], "checking the host's facts"):
+        eligible.check_verified(seat, session.scheme, None)
+        eligible.check_variants(seat)
+        rule(session, record, measure.at_rest(session.model, seat), pending=True)
+        eligible.check_modules(session.model, seat, hosts.seat_modules(session.model, seat))
+        facts.check_expects(session.model, seat)
+        eligible.check_form(seat)
+
+
+def _producers(session: Session) -> None:
+    """A held value is computed anew by its module alone, which no reader of siblings can."""
+    others = [record.seat for record in session.open_records()]
+    for record in session.open_records():
+        if record.seat.form == "update":
+            with isolated([record], "looking at what computes a held value"):
+                holding.check_producer(record.seat, others)
 
 
 def _decided(

@@ -25,7 +25,7 @@ from frtspec.runtime.gating import metrics
 from frtspec.runtime.gating.reference import Pair, SeatReference, named
 from frtspec.runtime.seats.forms import Form, Forms
 from frtspec.runtime.seats.guard import Band
-from frtspec.runtime.spec import Bound, ImplSpec, RungSpec, Seat
+from frtspec.runtime.spec import Bound, ImplSpec, RungSpec, Seat, StructureSpec
 
 if TYPE_CHECKING:
     from frtspec.runtime.observation.capture import SeatCapture
@@ -238,6 +238,19 @@ def boundary(
         return _judged("seam", seam.scores(), reference.seam.gates, notes=notes, label=label)
     also = {"seam": seam.scores().metrics} if reference.seam is not None else {}
     return _judged("boundary", full.scores(), structure.boundary_gate, also=also, label=label)
+
+
+def boundary_of(
+    structure: StructureSpec,
+    pairs: Iterable[tuple[Mapping[str, torch.Tensor], Mapping[str, torch.Tensor]]],
+    *,
+    label: str = "",
+) -> GateResult:
+    """Pairs of what should be and what is, by the threshold that the structure states."""
+    full = metrics.Values()
+    for theirs, ours in pairs:
+        full.add(dict(theirs), dict(ours))
+    return _judged("boundary", full.scores(), structure.boundary_gate, label=label)
 
 
 def _judged(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from frtspec.runtime.cadence.bind import judged as judge_held
 from frtspec.runtime.gating import gates
 from frtspec.runtime.gating.reference import SeatReference
 from frtspec.runtime.isolation import isolated
@@ -18,6 +19,8 @@ def check_references(session: Session) -> None:
     """Each structure's reference against what the host computed at its seat."""
     assert session.judged is not None
     for record in session.open_records():
+        if record.seat.form == "update":  # the host's own computation: there is nothing to compare
+            continue
         with isolated([record], "running the structure's reference"):
             reference = SeatReference(record.seat, session.model)
             session.references[record.name] = reference
@@ -33,6 +36,11 @@ def judge_seats(session: Session) -> None:
     for record in session.open_records():
         bound, name = record.bound, record.name
         assert bound is not None
+        if bound.held is not None:
+            with isolated([record], "judging the seat"):
+                record.gates += judge_held(record.seat, session.judged, label)
+                gates.require(record.seat, record.gates, form=record.form)
+            continue
         reference = session.references[name]
         captures = [c for c in session.judged.captured(name) if bound.runs(c.seat_inputs)]
         scales = bound.impl.SPEC.scales.values()

@@ -103,7 +103,7 @@ def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
             return Outcome("refused", reason, host=host, astray=astray)
         runner = Runner(session.options.form, session.device)
         if host.holds and runner.form != "eager":
-            host = _in_form(session, runner, busy, host)
+            host = _in_form(session, attachment, runner, busy, host)
         if not host.holds:
             refusal = gates.refusal(host)
             return Outcome("refused", refusal.what, host=host, refusal=refusal)
@@ -139,6 +139,7 @@ def _accuracy(session: Session, attachment: Attachment) -> tuple[GateResult, int
 
     def treated(place: int) -> metrics.View:
         before = _ran(attachment)
+        attachment.refresh()
         view = untouched.judged(samples.run(untouched.thunks[place]))
         busy.extend([place] if _ran(attachment) > before else [])
         return view
@@ -155,7 +156,15 @@ def _accuracy(session: Session, attachment: Attachment) -> tuple[GateResult, int
     return result, busy[0] if busy else 0
 
 
-def _in_form(session: Session, runner: Runner, busy: int, eager: GateResult) -> GateResult:
+def _fresh(attachment: Attachment, runner: Runner, thunk: samples.Thunk) -> object:
+    """One sample as its caller runs it: what is held is refreshed for each."""
+    attachment.refresh()
+    return runner(thunk)
+
+
+def _in_form(
+    session: Session, attachment: Attachment, runner: Runner, busy: int, eager: GateResult
+) -> GateResult:
     """The host gate again in the form that will be deployed, on the samples from ``busy`` on.
 
     The ledger counts eager calls only, so that the eager run before this one shows that the
@@ -166,7 +175,7 @@ def _in_form(session: Session, runner: Runner, busy: int, eager: GateResult) -> 
     places = range(busy, min(len(untouched.thunks), busy + FORM_SAMPLES))
     result = gates.host(
         (untouched.view(place, session.host_runner) for place in places),
-        (untouched.judged(runner(untouched.thunks[place])) for place in places),
+        (untouched.judged(_fresh(attachment, runner, untouched.thunks[place])) for place in places),
         untouched.kind,
         floors=session.options.floors,
         noise=noise.floor(metrics.BANDS[untouched.kind].metric) if noise else None,
@@ -177,8 +186,9 @@ def _in_form(session: Session, runner: Runner, busy: int, eager: GateResult) -> 
 
 
 def _ran(attachment: Attachment) -> int:
-    """Calls that were not left to the host by their row count."""
-    return sum(row.calls - row.otherwise_host for row in attachment.ledger().values())
+    """Calls that were not left to the host by their row count, or to compute what is held."""
+    rows = attachment.ledger().values()
+    return sum(row.calls - row.otherwise_host - row.refreshes for row in rows)
 
 
 def _astray(before: Mapping[str, Ledger], after: Mapping[str, Ledger]) -> dict[str, Refusal]:
@@ -200,6 +210,13 @@ def _astray(before: Mapping[str, Ledger], after: Mapping[str, Ledger]) -> dict[s
                 f"all {calls} calls while the judged samples ran had row counts that are the "
                 "host's by design",
                 fix="judge on traffic with row counts that the impl is for",
+                seat=seat,
+            )
+        elif calls == row.refreshes - before[seat].refreshes:
+            found[seat] = Refusal(
+                "seat.never_ran",
+                f"all {calls} calls while the judged samples ran computed anew: nothing was held",
+                fix="judge on samples that run the whole loop of one observation",
                 seat=seat,
             )
         elif fallbacks:
@@ -252,11 +269,11 @@ def _speed(
     named = {b for record in records for b in record.seat.structure.latency_against}
     others: dict[str, Arm | str] = {}
     for name in sorted(named):
-        found = baselines.on_host(name, session.runner)
+        found = baselines.on_host(name, session.runner, options.baselines)
         others[name] = found if isinstance(found, str) else host(found, name)
     result = latency.measure(
         host(session.host_runner),
-        Arm("attached", lambda: attachment.enable(), lambda: runner(thunk)),
+        Arm("attached", lambda: attachment.enable(), lambda: _fresh(attachment, runner, thunk)),
         rounds=options.rounds,
         iters=options.iters,
         min_speedup=options.min_speedup,

@@ -48,8 +48,8 @@ def _specs(plan: Plan) -> list[Json]:
     for record in plan.seats:
         structure = record.seat.structure
         add("structure", structure.name, structure.version, structure)
-        if record.built is not None:
-            spec = record.built.spec
+        if record.built is not None and record.built.spec.source_digest:
+            spec = record.built.spec  # one without a digest is the runtime's, of no spec
             add("impl", f"{spec.name} for {record.seat.target}", spec.version, spec)
     return [rows[key] for key in sorted(rows)]
 
@@ -108,6 +108,7 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
         "rung": built.rung.label if built is not None else None,
         "bands": [asdict(use) for use in built.bands] if built is not None else [],
         "trail": [asdict(row) for row in trail],
+        "cadence": seat.cadence,
         "bytes_added": built.bytes_added if record.state == "bound" and built else None,
         "weights": plan.watch.marks.get(seat.name, {}),
         "precision": plan.precision_spec[seat.name],

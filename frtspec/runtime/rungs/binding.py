@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from frtspec.runtime.cadence.bind import bind_held
 from frtspec.runtime.chains.negotiate import negotiate, writers, written
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.host import seat_weights
@@ -43,6 +44,8 @@ def _needed(session: Session, seat: Seat) -> int:
 
 def _built(session: Session, record: SeatRecord, chain: Chain | None) -> BoundSeat:
     """The seat on the form that writes its chain's wire, else on that of its own route."""
+    if record.seat.form == "update":
+        return _holding(session, record.seat)
     own = session.route(record.seat)
     route = written(own, chain, session.records)
     if route is not own:
@@ -51,6 +54,17 @@ def _built(session: Session, record: SeatRecord, chain: Chain | None) -> BoundSe
         except Refusal as refusal:  # a refused end leaves both in their standalone form
             log.info("%s in a chain: %s", record.name, refusal.what)
     return _bound(session, record.seat, own)
+
+
+def _holding(session: Session, seat: Seat) -> BoundSeat:
+    assert session.calibrated is not None
+    return bind_held(
+        session.model,
+        seat,
+        session.calibrated,
+        rungs=session.options.rungs,
+        on_guard_fail=session.options.on_guard_fail,
+    )
 
 
 def _bound(session: Session, seat: Seat, route: Route) -> BoundSeat:

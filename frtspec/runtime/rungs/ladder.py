@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from frtspec.dims import Constraint, DimError
 from frtspec.runtime import numerics
+from frtspec.runtime.cadence.held import Held
 from frtspec.runtime.eligibility import eligible
 from frtspec.runtime.errors import Refusal, TrailRow
 from frtspec.runtime.gating.metrics import row_distance, row_errors
@@ -61,6 +62,7 @@ class BoundSeat:
     bytes_added  what the packs and scales hold
     bands        where the impl has bands: what runs for which rows
     stand        of a seat on a route, which replaces no module: what serves its calls
+    held         of an update seat: what its module gave, between refreshes
     """
 
     seat: Seat
@@ -74,6 +76,7 @@ class BoundSeat:
     bytes_added: int
     bands: tuple[BandUse, ...] = ()
     stand: FunctionStand | SpanStand | None = None
+    held: Held | None = None
 
     @property
     def rungs(self) -> tuple[RungSpec, ...]:

@@ -31,6 +31,8 @@ class Ledger:
     reasons      check that failed -> how often
     form         what the seat was bound to
     detached     whether the seat was given back to the host for good
+    refreshes    of a seat that holds a value: how often the host computed it anew, as asked
+    held         of such a seat: calls that were handed the value
     """
 
     calls: int
@@ -40,6 +42,8 @@ class Ledger:
     last_reason: str | None
     form: str
     detached: bool
+    refreshes: int = 0
+    held: int = 0
 
     @property
     def clean(self) -> bool:
@@ -52,7 +56,8 @@ class Counter:
     """The running counts behind a ``Ledger``; shared by the modules of one seat.
 
     ``give_back`` puts the host's modules back; set by the attachment. ``calls`` are those that
-    went to the host; ``_ran`` has those that ran the form, by thread.
+    went to the host; ``_ran`` has those that ran the form, by thread. ``refreshes`` is None for
+    a seat that holds nothing.
     """
 
     seat: str
@@ -65,6 +70,7 @@ class Counter:
     reasons: dict[str, int] = field(default_factory=dict)
     last_reason: str | None = None
     detached: bool = False
+    refreshes: int | None = None
     _ran: dict[int, int] = field(default_factory=dict)
     _astray: dict[int, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -75,6 +81,14 @@ class Counter:
         self._ran[thread] = self._ran.get(thread, 0) + 1  # one writer to each entry: no lock
         if self._astray:
             self._astray.pop(thread, None)
+
+    def refreshed(self, *, called: bool = True) -> None:
+        """The host computed what is held: in a call of its own, or asked to from outside."""
+        with self._lock:
+            self.refreshes = (self.refreshes or 0) + 1
+            self.calls += called
+        if self._astray:
+            self._astray.pop(get_ident(), None)
 
     def fell_back(self, failed: Failed) -> None:
         """A call goes to the host. Raises Refusal ``guard.*`` where that is not allowed."""
@@ -140,12 +154,15 @@ class Counter:
     def ledger(self) -> Ledger:
         """The counts as they are now."""
         with self._lock:
+            ran = sum(list(self._ran.values()))
             return Ledger(
-                self.calls + sum(list(self._ran.values())),
+                self.calls + ran,
                 self.fallbacks,
                 self.otherwise_host,
                 dict(self.reasons),
                 self.last_reason,
                 self.form,
                 self.detached,
+                self.refreshes or 0,
+                0 if self.refreshes is None else ran,
             )

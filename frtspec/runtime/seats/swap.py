@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
+from frtspec.runtime.cadence.held import HeldModule
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.host import submodule
 from frtspec.runtime.routed.entry import RouteEntry
@@ -97,6 +98,14 @@ class Attachment:
             if reason is not None:
                 found[seat] = reason
         return found
+
+    # ------------------------------------------------------------ what is held
+
+    def refresh(self) -> None:
+        """What update seats hold is used no more: their next calls compute it anew."""
+        for entry in self._all():
+            if isinstance(entry.seat, HeldModule):
+                entry.seat._frt_held.drop()
 
     # ------------------------------------------------------------ A/B
 
@@ -185,6 +194,7 @@ class Attachment:
         if self.originals is not None:
             self.originals.restore()
         _restore_all(self._all())
+        self.refresh()
         for counter in self._counters.values():
             counter.give_back = None
         root.release(self.model, self)
