@@ -80,7 +80,9 @@ class _Builder:
             groups=groups,
             origin=origin(self.source, self.node.span),
             evidence=tuple(m.text.text for m in self.members(ast.EvidenceDecl)),
-            exports=exports(self.context, self.members(ast.ExportDecl)),
+            exports=exports(
+                self.context, self.members(ast.ExportDecl), [place.package for place in places]
+            ),
             pipelines=pipelines,
         )
 
@@ -194,6 +196,7 @@ class _Builder:
         host = HostExprs(self.context, self.dims, indexes)
         seat = Seats(self.context, self.world.structures, host).build(node)
         if seat is None:
+            self.context.dropped.add((node.name.id,))  # what names it is no second mistake
             return ()
         named = _named(node.path)
         missing = next((index for index in indexes if index not in named), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
@@ -12,10 +12,14 @@ from frtspec.sema.context import Context
 from frtspec.syntax import ast
 
 ENTRY = "FRT0893"
+PER_HOST = "versions"
+"""The entry that is about a host of the binding; phases are the other catalog's own words."""
 
 
-def exports(context: Context, nodes: Sequence[ast.ExportDecl]) -> tuple[ir.Export, ...]:
-    """One block for each catalog, its keys known and each once."""
+def exports(
+    context: Context, nodes: Sequence[ast.ExportDecl], hosts: Collection[str]
+) -> tuple[ir.Export, ...]:
+    """One block for each catalog, its keys known and each once; ``hosts``: the binding's."""
     found: dict[str, ir.Export] = {}
     for node in nodes:
         target = one_of(context, "catalog", node.target, words.EXPORTS)
@@ -24,12 +28,14 @@ def exports(context: Context, nodes: Sequence[ast.ExportDecl]) -> tuple[ir.Expor
         if target in found:
             _twice(context, f"export {target}", node.target.span, found[target].span)
             continue
-        entries = _entries(context, target, node)
+        entries = _entries(context, target, node, hosts)
         found[target] = ir.Export(target, entries, node.target.span)
     return tuple(found.values())
 
 
-def _entries(context: Context, target: str, node: ast.ExportDecl) -> tuple[ir.ExportEntry, ...]:
+def _entries(
+    context: Context, target: str, node: ast.ExportDecl, hosts: Collection[str]
+) -> tuple[ir.ExportEntry, ...]:
     known = words.EXPORTS[target]
     found: dict[tuple[str, str | None], ir.ExportEntry] = {}
     for item in node.items:
@@ -42,6 +48,9 @@ def _entries(context: Context, target: str, node: ast.ExportDecl) -> tuple[ir.Ex
             how = f"say of which: `{key}[name] = …`" if about_one else f"write `{key} = …`"
             said = "is about one thing" if about_one else "is about the whole binding"
             context.error(ENTRY, f"`{key}` {said}: {what}", item.key.span, help=how)
+            continue
+        if key == PER_HOST and item.sub is not None and sub not in hosts:
+            context.unknown("host of this binding", item.sub, hosts)
             continue
         if not item.value.value.strip():
             context.error(ENTRY, f"`{key}` is empty", item.value.span, help="leave it out")

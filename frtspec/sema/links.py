@@ -15,7 +15,7 @@ from frtspec.sema.target import Built
 from frtspec.syntax import ast
 
 LINK = "FRT0610"
-WIRE, APART = "FRT0643", "FRT0644"
+WIRE, APART, RING = "FRT0643", "FRT0644", "FRT0645"
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,41 @@ class Links:
                 self.carries(node, port, wire)
         if wire is not None:
             (maker, left), (taker, right) = node.producer, node.consumer
-            self.chains.append(
-                ir.Chain((maker.id, left.id), (taker.id, right.id), wire, facts, node.span)
+            made = ir.Chain((maker.id, left.id), (taker.id, right.id), wire, facts, node.span)
+            self.ordered(made)
+            self.chains.append(made)
+
+    def ordered(self, made: ir.Chain) -> None:
+        """One value comes in at a port, and none comes back to the seat that it left."""
+        first = next((c for c in self.chains if c.consumer == made.consumer), None)
+        if first is not None:
+            self.context.error(
+                RING,
+                f"`{'.'.join(made.consumer)}` is already the end of a chain",
+                made.span,
+                notes=((first.span, "the other chain"),),
+                help="leave one of the two out",
             )
+            return
+        way = self.way(made.consumer[0], made.producer[0])
+        if way:
+            self.context.error(
+                RING,
+                f"the chains go round: {' -> '.join([made.producer[0], *way])}",
+                made.span,
+                help="no host calls seats in such an order: leave one of the chains out",
+            )
+
+    def way(self, start: str, end: str) -> list[str]:
+        """The seats from ``start`` to ``end`` along the chains; empty: there is no way."""
+        ways = {start: [start]}
+        for seat in (reached := [start]):
+            for chain in self.chains:
+                after = chain.consumer[0]
+                if chain.producer[0] == seat and after not in ways:
+                    ways[after] = [*ways[seat], after]
+                    reached.append(after)
+        return ways.get(end, []) if start != end else []
 
     def end(self, node: ast.ChainDecl, seat: ast.Name, port: ast.Name, side: str) -> ir.Port | None:
         """The port at one end, or None when it was reported."""

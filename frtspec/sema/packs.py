@@ -38,7 +38,8 @@ class Packs:
     """Builds the packs of one impl.
 
     ``balances``: pack -> the scale that it is balanced by, as written. ``needs``: rules on
-    dims that the packs' granularities bring along.
+    dims that the packs' granularities bring along. ``torn``: a slot went to two packs, so
+    which weights the other one holds is not known.
     """
 
     context: Context
@@ -46,11 +47,13 @@ class Packs:
     packed: dict[str, ast.Name] = field(default_factory=dict)
     balances: dict[str, ast.Name] = field(default_factory=dict)
     needs: list[ir.Need] = field(default_factory=list)
+    torn: bool = False
 
     def build(self, nodes: Sequence[ast.PackDecl]) -> tuple[ir.Pack, ...] | None:
         """Every pack; None when one of them was reported."""
         built = [self.pack(node) for node in nodes]
-        return None if None in built else tuple(b for b in built if b is not None)
+        whole = not self.torn and None not in built
+        return tuple(b for b in built if b is not None) if whole else None
 
     def pack(self, node: ast.PackDecl) -> ir.Pack | None:
         opened = self.opened(node)
@@ -249,6 +252,7 @@ class Packs:
                 notes=((before.span, "first here"),),
                 help="every rung reads the one pack a slot is in",
             )
+            self.torn = True
         return irx.Ref(name.id, "slot", index, node.span)
 
     def leaves(self, expr: irx.Expr) -> list[irx.Expr]:

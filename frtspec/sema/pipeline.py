@@ -279,8 +279,10 @@ class _Builder:
         self.context.use("window", node.name.id)
         inside = {n.id for n in runs}
         uses = [s.access(node.name.id) for s in stages if s.name in inside]
-        host = windows[node.name.id].mode.id == "host"
-        if not host or not any(use is not None and use.writes for use in uses):
+        mode = windows[node.name.id].mode.id
+        if mode not in pipewords.WINDOWS:
+            return None  # a word that was reported
+        if mode != "host" or not any(use is not None and use.writes for use in uses):
             self.context.error(
                 LOOP,
                 f"`{node.name.id}` cannot end the loop",

@@ -67,6 +67,7 @@ def test_an_imported_binding_is_still_held_to_what_it_says() -> None:
         ('export flash_rt { layout[a] = "out_in" }', "FRT0893"),
         ('export flash_rt { m_profile = "micro decode" }', "FRT0893"),
         ('export flash_rt { layout = " " }', "FRT0893"),
+        ('export flash_rt { versions[lerobot_x] = ">=1" }', "FRT0201"),
         ('export flash_rt { layout = "a", layout = "b" }', "FRT0208"),
         ('export flash_rt { layout = "a" }\n  export flash_rt { layout = "a" }', "FRT0208"),
     ],

@@ -126,4 +126,20 @@ CODES = (
         ),
         "Put the chain into the `each` of its seats.",
     ),
+    code(
+        "0645",
+        "bindings",
+        "chains that go round or meet",
+        "A chain hands a value from a seat to one that the host calls later. Chains that lead back "
+        "to a seat have no order in which they can run, and a port takes one value.",
+        file(
+            _TWO,
+            _CHAIN.replace(
+                "require (same_storage)\n",
+                "require (same_storage)\n"
+                "   chain second.y -> first.x wire fp8_e4m3 require (same_storage)\n",
+            ),
+        ),
+        "Leave out the chain against the order in which the host calls the seats.",
+    ),
 )
