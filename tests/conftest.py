@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +12,13 @@ from frtspec import resources
 from frtspec.diag.source import SourceFile
 from frtspec.syntax import parse as module
 from frtspec.syntax.parse import ParseResult
+
+if "OMP_NUM_THREADS" not in os.environ:
+    # Tests compute on small tensors: threads that spin for each of them cost many times the work.
+    # Inherited by the processes that tests start; read when torch is first imported.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -172,7 +172,7 @@ class Options:
         if self.output_kind is not None:
             one_of("output_kind", self.output_kind, KINDS)
         for word in self.baselines or ():
-            one_of("baselines", word, (*BASELINES, NO_BASELINES))
+            one_of("baselines", word, BASELINES)
         for kind in self.rungs or ():
             one_of("rungs", kind, RUNGS)
         for metric, value in self.floors.items():

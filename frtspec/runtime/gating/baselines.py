@@ -6,7 +6,7 @@ for it where it can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,12 +76,17 @@ BASELINES: Mapping[str, Baseline] = {
 """Word -> what it is and how it is built; the same words as the compiler's table."""
 
 
-def on_host(name: str, runner: Callable[[str], Runner]) -> Runner | str:
+def on_host(
+    name: str, runner: Callable[[str], Runner], asked: Sequence[str] | None = None
+) -> Runner | str:
     """The arm of a baseline on a live host: the whole untouched host in some form; or why
     there is none.
 
     runner  form -> the session's runner of the untouched host in that form
+    asked   words of the baselines to time; None: all
     """
+    if asked is not None and name not in asked:
+        return f"not asked for: baselines= names {', '.join(asked) or 'none'}"
     form = BASELINES[name].form
     if form is None:
         return "no library of the device's vendor declares this host"

@@ -9,6 +9,7 @@ import pytest
 from frtspec import runtime as rt
 from frtspec.runtime import receipt
 from frtspec.runtime.gating import arms, baselines, latency
+from frtspec.runtime.options import Options
 from frtspec.runtime.seats.seatmodule import SeatModule
 from tests.runtime import hosts_small as small
 
@@ -106,6 +107,25 @@ def test_each_baseline_that_a_spec_names_runs_or_says_why_not(monkeypatch):
     by_name = {other.name: other for other in speed.against}
     assert by_name["torch_compile"].speedup == pytest.approx(2 / 0.9)
     assert receipt.verify(plan.receipt)
+
+
+@pytest.mark.parametrize("asked", ["none", ("unfused_chain",)])
+def test_a_baseline_that_is_not_asked_for_never_runs_and_is_told(monkeypatch, asked):
+    host = TimedHost(monkeypatch, lambda active: BASE - 0.1 * len(active))
+    host.compiled_cost = 0.1  # would beat the form
+    plan = host.attach(structures=("decoder_ffn",), baselines=asked)
+    speed = plan.unit("decoder_ffn").latency
+    assert speed.verdict == "win" and speed.against == ()
+    why = speed.baselines["torch_compile"]
+    assert why.startswith("baseline_unavailable: not asked for: baselines= names ")
+    assert receipt.verify(plan.receipt)
+
+
+@pytest.mark.parametrize("asked", ["torch_compil", ("none", "vendor"), ()])
+def test_a_baseline_that_is_no_word_is_refused_by_name(asked):
+    with pytest.raises(rt.Refusal) as raised:
+        Options.of(baselines=asked)
+    assert raised.value.code == "option.baselines"
 
 
 def test_every_word_of_a_latency_gate_has_an_arm_on_a_host_or_says_why_not():
