@@ -23,6 +23,9 @@ from frtspec.ir.measured import FACTS, MECHANISMS
 from frtspec.ir.ops import OPS, TORCH_LOWERINGS
 from frtspec.ir.rolekinds import ROLE_KINDS
 from frtspec.ir.types import DTYPES
+from frtspec.sema import binding as bindings
+from frtspec.sema import combos, composition, sizes
+from frtspec.syntax import build_base, parse, prune
 from frtspec.syntax.grammar import RESERVED, grammar_text
 
 DOCS = Path(__file__).resolve().parent
@@ -246,7 +249,7 @@ CONSTRUCTS = {
     "param": ("ParamDecl", "ParamSet"),
     "in, out": ("PortDecl",),
     "slot": ("SlotDecl", "SlotMap"),
-    "part": ("PartDecl",),
+    "part": ("PartDecl", "PartMap"),
     "variant": ("VariantDecl", "VariantSet"),
     "combinations": ("CombinationsDecl",),
     "point": ("PointDecl", "PointMap"),
@@ -499,6 +502,22 @@ def roles() -> str:
     return grid(("kind", "is", "tells", "gives"), rows)
 
 
+def limits() -> str:
+    """How much of each thing a file can say."""
+    rows = [
+        ("structures in one, on all levels together", composition.MOST),
+        ("combinations of variants of a structure", combos.MOST),
+        ("numbers in a range of `each` that is written out", bindings.MOST_PLACES),
+        ("a number in a dim", sizes.LARGEST),
+        ("terms of a dim that is multiplied out", sizes.MOST_TERMS),
+        ("power of a dim", sizes.MOST_POWER),
+        ("expressions in each other", prune.DEEPEST),
+        ("digits of a number", build_base.MAX_DIGITS),
+        ("syntax errors that are told of one file", parse.MAX_ERRORS),
+    ]
+    return grid(("of", "at most"), [(what, f"{most:,}") for what, most in rows])
+
+
 PHASE_TITLES = {
     "source": "Reading files",
     "syntax": "Syntax",
@@ -536,6 +555,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "bands": bands,
     "host_metrics": host_metrics,
     "codes": code_list,
+    "limits": limits,
     "reasons": reasons,
     "roles": roles,
     "statuses": lambda: _words(("status", "means"), words.STATUSES),
