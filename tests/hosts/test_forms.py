@@ -100,11 +100,15 @@ def test_what_was_shown_about_links_is_told() -> None:
     )
     assert plan.calibration is not None
     told = plan.calibration.diagnostics
-    link = "o[0].y -> down[0].x"
-    assert f"{link}: same_storage not shown: {MLP}.down_proj got another tensor" in told
-    assert any(line.startswith(f"{link}: exclusive_consumer not shown: ") for line in told)
     assert "both: same_width shown" in told and "both: same_rows shown" in told
-    assert not any("gone" in line for line in told)
+    shown, gone = plan.chains
+    reason = f"same_storage is not shown: {MLP}.down_proj got another tensor"
+    assert (shown.state, shown.reason) == ("apart", reason)
+    assert (gone.state, gone.reason) == ("apart", "its consumer gone[0] is no seat of this model")
+    chains = [(chain["state"], chain["reason"]) for chain in plan.receipt["plan"]["chains"]]
+    assert chains == [(chain.state, chain.reason) for chain in plan.chains]
+    assert f"apart; {reason}" in plan.explain() and f"apart; {gone.reason}" in plan.explain()
+    assert not any("o[0].y" in line for line in told)  # a chain has its own line
     assert told[-1] in plan.receipt["plan"]["calibration"]["diagnostics"]
     plan.detach()
 

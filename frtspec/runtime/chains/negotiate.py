@@ -76,7 +76,7 @@ def _negotiate(
 ) -> ChainRecord:
     seats = (chain.producer, chain.consumer)
     ends = [records[name] for name in seats if name in records]
-    reason = _unproven(chain, proofs) or _unbound(chain, ends)
+    reason = _missing(chain, records) or _unproven(chain, proofs) or _unbound(chain, ends)
     if reason:
         return ChainRecord(chain.name, chain.wire, seats, "apart", reason)
     producer, consumer = (record.bound for record in ends)
@@ -116,14 +116,23 @@ def settled(
 
     def now(chain: ChainRecord) -> ChainRecord:
         ends = zip(("producer", "consumer"), chain.seats, strict=True)
+        if chain.state != "joined":  # may name a seat that this model has none of
+            return chain
         gone = [(end, states[name]) for end, name in ends if states[name].state != "bound"]
-        if chain.state != "joined" or not gone:
+        if not gone:
             return chain
         end, record = gone[0]
         reason = f"its {end} is {record.state}: {record.reason}"
         return replace(chain, state="apart", reason=reason, pair=None)
 
     return tuple(now(chain) for chain in chains)
+
+
+def _missing(chain: Chain, records: Mapping[str, SeatRecord]) -> str:
+    for end, name in (("producer", chain.producer), ("consumer", chain.consumer)):
+        if name not in records:
+            return f"its {end} {name} is no seat of this model"
+    return ""
 
 
 def _unproven(chain: Chain, proofs: Sequence[Proof]) -> str:
