@@ -115,6 +115,19 @@ def test_a_zero_scale_gives_zeros(kit: ModuleType, m: int) -> None:
     assert torch.equal(got, torch.zeros_like(got)) and torch.equal(got, wanted)
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 0.013, 1.0, 1e30])
+def test_codes_are_those_of_the_emulation(kit: ModuleType, scale: float) -> None:
+    """To the bit: ties, codes below 2**-6, saturation, infinities, NaN."""
+    x = cases.randn(2, 512, seed=3) * torch.logspace(-4, 4, 512)
+    x[0, :6] = torch.tensor([0.0, -0.0, float("inf"), float("-inf"), float("nan"), 3e38])
+    x[1] = (x[1] * 64).round() / 64
+    x, s = x.bfloat16(), torch.tensor([scale])
+    found, wanted = kit._ops.quantize(x, s), numerics.to_fp8(x, s)
+    nan = torch.isnan(wanted.float())
+    assert torch.equal(torch.isnan(found.float()), nan)
+    assert torch.equal(found.float()[~nan], wanted.float()[~nan])
+
+
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e30])
 def test_scales_that_do_not_fit(kit: ModuleType, m: int, scale: float) -> None:

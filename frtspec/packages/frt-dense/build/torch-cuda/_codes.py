@@ -169,6 +169,7 @@ def to_fp8(x, scale, inverse, ASM: tl.constexpr):
     exact = tl.fma(tl.fma(-steps, scale, x), inverse, steps)
     # Far outside the format the remainder may overflow; there nothing is left to put right.
     steps = tl.where(tl.abs(steps) < 1024.0, exact, steps)
+    steps = tl.where(inverse == 0.0, 0.0, steps)
     if ASM:
         return steps.to(tl.float8e4nv)
     else:
