@@ -167,12 +167,16 @@ binding qwen3 {
         decode_readout, token_choice
       )
       segment prefill_embedding : host_stage in prefill { seam "model.embed_tokens" }
-      segment prefill_layers : structure in prefill { seats (qkv, rope, o, ffn) }
-      segment prefill_readout : host_stage in prefill { seam "model.norm and lm_head" }
+      segment prefill_layers : structure in prefill {
+        seats (input_norm, qkv, rope, attention, o, ffn_norm, ffn)
+      }
+      segment prefill_readout : host_stage in prefill { seam "model.norm, a seat of its own, and lm_head" }
       segment decode_embedding : host_stage in decode { seam "model.embed_tokens" }
-      segment decode_layers : structure in decode { seats (qkv, rope, o, ffn) }
+      segment decode_layers : structure in decode {
+        seats (input_norm, qkv, rope, attention, o, ffn_norm, ffn)
+      }
       segment kv_cache : state_region in decode { seam "the layers of the cache that is handed in" }
-      segment decode_readout : host_stage in decode { seam "model.norm and lm_head" }
+      segment decode_readout : host_stage in decode { seam "model.norm, a seat of its own, and lm_head" }
       segment token_choice : control in token_select { seam "the largest of the last logits" }
     }
   }

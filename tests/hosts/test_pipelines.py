@@ -89,4 +89,6 @@ def test_every_seat_that_a_segment_names_is_on_the_host(decoder: hosts.Host) -> 
         for seat in tiny.QWEN3.generated().HOST.seats(decoder.live["model"])
     }
     told = {name for segment in coverage.segments for name in segment.seats}
-    assert told == {"qkv", "rope", "o", "ffn"} <= names
+    # Every seat of the layers; the last norm is a part of the readout, which the host does.
+    assert told == names - {"final_norm"}
+    assert {"attention", "input_norm", "ffn_norm"} <= told

@@ -49,8 +49,8 @@ check_abi(1, __name__)
 PIPELINE = trace.PipelineSpec(
     name="autoregressive_decode_pipeline",
     version=2,
-    source_digest="4bef903b268f46f393364edaf55ed9f255e7b2c54bf061c578ccdc57be1ad038",
-    contract_digest="75b34bb1b541cacb45b68592173ea3819036594af1af9b016ae673c6e8a04500",
+    source_digest="0e1cb26ac53d20e1d0e6d833c45333d0c4a3fa4743fbf317092fcaa51e1faa45",
+    contract_digest="ff04de8e5abd34c7926e402d0b4d58f24ca066a42f7377e1beec890c7f5f48c3",
     family="autoregressive_decode",
     flows=(
         trace.Flow("window", "request", "host", cadence="request", caller=True),
@@ -116,9 +116,14 @@ PIPELINE = trace.PipelineSpec(
         ("qk_norm_rope", 1),
         ("qkv_rope", 1),
         ("attention_core", 1),
+        ("attention_core", 2),
         ("gated_delta_core", 1),
+        ("gated_delta_core", 2),
         ("linear_proj", 1),
         ("patch_projection", 1),
+        ("norm_fused", 1),
+        ("norm_fused", 2),
+        ("moe_experts", 1),
     ),
     substructures={},
     rules=(

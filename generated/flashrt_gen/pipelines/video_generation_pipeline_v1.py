@@ -55,8 +55,8 @@ check_abi(1, __name__)
 PIPELINE = trace.PipelineSpec(
     name="video_generation_pipeline",
     version=1,
-    source_digest="7385b79b6c848b6fd79cfaccd21a25bf0a0cda5d129566906a0344b70b7eeeb3",
-    contract_digest="b84168759f70737596d038c5a93fbc350d1fdf72733137f90aae48117f85b21e",
+    source_digest="300e5c654ebafd0f0aef1f0e4e066c2bbf1f87d803f4a3929e48945e650e6467",
+    contract_digest="7ecba0c20ef718db5887a0e861b4ccd1860eb71ebe1e0d2f662e0e88b22d4db9",
     family="cond_iter_pipeline",
     flows=(
         trace.Flow("window", "request", "host", cadence="request", caller=True),
@@ -122,6 +122,8 @@ PIPELINE = trace.PipelineSpec(
         ("qk_norm_rope", 1),
         ("attention_core", 1),
         ("adaln_producer", 1),
+        ("adaln_producer", 2),
+        ("modnorm_qkv_chain", 3),
         ("linear_proj", 1),
         ("norm_fused", 1),
     ),

@@ -50,8 +50,8 @@ check_abi(1, __name__)
 PIPELINE = trace.PipelineSpec(
     name="vla_tick_pipeline",
     version=2,
-    source_digest="50dfe13203b48fd5c022c7384f20a58649a4c3c4f2613770cb10200291a2efc5",
-    contract_digest="a8170b15892d7b7b397e9320f05693cb4c6cb576132a449f9a65d3d0ef04eecf",
+    source_digest="bc4524dbf4aae6c3ec26f1947f2f4984ace1e3984be527412c5e81b0c5e19dfd",
+    contract_digest="771afe457bd57cea5290d61f6ee6005f9823eb37397618d3756c00a1468348ad",
     family="cond_iter_pipeline",
     flows=(
         trace.Flow("window", "images", "swap", cadence="observation", caller=True),
@@ -96,11 +96,13 @@ PIPELINE = trace.PipelineSpec(
         ("qkv_pack", 1),
         ("qk_norm_rope", 1),
         ("attention_core", 1),
+        ("attention_core", 2),
         ("adaln_producer", 1),
         ("modnorm_qkv_chain", 3),
         ("linear_proj", 1),
         ("patch_projection", 1),
         ("norm_fused", 1),
+        ("norm_fused", 2),
     ),
     substructures={"cross_kv_precompute": "prompt", "adaln_step_table": "plan"},
     rules=(

@@ -353,8 +353,8 @@ def links(model: torch.nn.Module) -> list[rt.Chain | rt.SeatGroup]:
 
 HOST = rt.HostBinding(
     name="qwen3",
-    source_digest="8bad1cc519e32a6db38c8714db1ec5dc9ace89bb4da9e715cedc8ed75b2d2728",
-    contract_digest="3a9958d407ab6842eb2f5dafd4f6ab244be976c98a149f21cf887e4738310046",
+    source_digest="098e104ac77db52af36bef4d1276f70b2f2db3fda28c3756cdbf6581f3f5e41b",
+    contract_digest="5939b33b406f961956924cdd02c48ed459a336a592621b03982f68e79d6165e8",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3ForCausalLM",)),),
     dims=dims,
     seats=seats,

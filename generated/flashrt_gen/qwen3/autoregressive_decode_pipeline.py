@@ -73,22 +73,46 @@ COVERAGE = trace.Coverage(
             "prefill_layers",
             "structure",
             "prefill",
-            covers=("qkv_pack", "qk_norm_rope", "linear_proj", "decoder_ffn"),
-            seats=("qkv", "rope", "o", "ffn"),
+            covers=(
+                "norm_fused",
+                "qkv_pack",
+                "qk_norm_rope",
+                "attention_core",
+                "linear_proj",
+                "decoder_ffn",
+            ),
+            seats=("input_norm", "qkv", "rope", "attention", "o", "ffn_norm", "ffn"),
         ),
-        trace.Segment("prefill_readout", "host_stage", "prefill", seam="model.norm and lm_head"),
+        trace.Segment(
+            "prefill_readout",
+            "host_stage",
+            "prefill",
+            seam="model.norm, a seat of its own, and lm_head",
+        ),
         trace.Segment("decode_embedding", "host_stage", "decode", seam="model.embed_tokens"),
         trace.Segment(
             "decode_layers",
             "structure",
             "decode",
-            covers=("qkv_pack", "qk_norm_rope", "linear_proj", "decoder_ffn"),
-            seats=("qkv", "rope", "o", "ffn"),
+            covers=(
+                "norm_fused",
+                "qkv_pack",
+                "qk_norm_rope",
+                "attention_core",
+                "linear_proj",
+                "decoder_ffn",
+            ),
+            seats=("input_norm", "qkv", "rope", "attention", "o", "ffn_norm", "ffn"),
         ),
         trace.Segment(
             "kv_cache", "state_region", "decode", seam="the layers of the cache that is handed in"
         ),
-        trace.Segment("decode_readout", "host_stage", "decode", seam="model.norm and lm_head"),
+        trace.Segment(
+            "decode_readout",
+            "host_stage",
+            "decode",
+            seam="model.norm, a seat of its own, and lm_head",
+        ),
         trace.Segment(
             "token_choice", "control", "token_select", seam="the largest of the last logits"
         ),

@@ -68,8 +68,8 @@ pipeline video_generation_pipeline version 1 {
 
   embeds (
     decoder_ffn version 1, vision_ffn version 2, vision_ffn version 3, qkv_pack version 1,
-    qk_norm_rope version 1, attention_core version 1, adaln_producer version 1, linear_proj version 1,
-    norm_fused version 1
+    qk_norm_rope version 1, attention_core version 1, adaln_producer version 1, adaln_producer version 2,
+    modnorm_qkv_chain version 3, linear_proj version 1, norm_fused version 1
   )
 
   conform condition_is_read_only_in_denoise     : read_only_in_loop (condition)

@@ -50,8 +50,9 @@ pipeline vla_tick_pipeline version 2 {
 
   embeds (
     decoder_ffn version 1, vision_ffn version 2, vision_ffn version 3, qkv_pack version 1,
-    qk_norm_rope version 1, attention_core version 1, adaln_producer version 1, modnorm_qkv_chain version 3,
-    linear_proj version 1, patch_projection version 1, norm_fused version 1
+    qk_norm_rope version 1, attention_core version 1, attention_core version 2, adaln_producer version 1,
+    modnorm_qkv_chain version 3, linear_proj version 1, patch_projection version 1, norm_fused version 1,
+    norm_fused version 2
   )
   substructure cross_kv_precompute cadence prompt
   substructure adaln_step_table cadence plan
