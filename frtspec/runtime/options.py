@@ -50,6 +50,8 @@ class BuildOptions(TypedDict, total=False):
                    None: on a GPU what is free there, else no limit
     prefix_cadence  True: the caller refreshes (``plan.updates``) when the observation or prompt
                    changes, so what moves only then may be held in between. False: nothing is
+    step_tables    True: projections of a conditioning that takes the few values that calibration
+                   saw (steps of a denoising loop) are looked up; an unknown step runs the host
     strict         raise Refusal ``plan.nothing_bound`` where no seat binds, the host untouched
     """
 
@@ -67,6 +69,7 @@ class BuildOptions(TypedDict, total=False):
     checkpoint: Any
     memory_budget: int | str | None
     prefix_cadence: bool
+    step_tables: bool
     strict: bool
 
 
@@ -139,6 +142,7 @@ class Options:
     originals: str = "resident"
     memory_budget: int | None = None
     prefix_cadence: bool = False
+    step_tables: bool = False
 
     @staticmethod
     def of(**given: Any) -> Options:
@@ -168,6 +172,7 @@ class Options:
         one_of("originals", self.originals, ORIGINALS)
         one_of("form", self.form, FORMS)
         _flag("prefix_cadence", self.prefix_cadence)
+        _flag("step_tables", self.step_tables)
         _whole("max_trials", self.max_trials, least=1)
         if self.output_kind is not None:
             one_of("output_kind", self.output_kind, KINDS)

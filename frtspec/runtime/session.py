@@ -39,6 +39,7 @@ from frtspec.runtime.records import CalibrationRecord, Noise, SeatRecord, UnitRe
 from frtspec.runtime.reporting.costs import Costs
 from frtspec.runtime.rungs.rungcache import RungCache
 from frtspec.runtime.spec import HostBinding, Route, Seat
+from frtspec.runtime.steptable.table import Locator
 
 if TYPE_CHECKING:
     from frtspec.runtime.plan import Plan
@@ -76,6 +77,7 @@ class Session:
         self.source, self.ranks = Source(), Ranks()
         self.rungs: RungCache | None = None
         self.store = WeightStore()
+        self.locators: list[Locator] = []
 
     @staticmethod
     def open(
@@ -132,6 +134,12 @@ class Session:
     def route(self, seat: Seat) -> Route:
         structure = seat.structure
         return self.scheme.route(structure.name, seat.seam, structure.version, seat.variants)
+
+    def tabled(self, seat: Seat) -> bool:
+        """Whether the seat's projection is to be looked up by step."""
+        return self.options.step_tables and any(
+            rule.form == "step_table" for rule in seat.structure.rules
+        )
 
     def agree(self, chosen: Sequence[SeatRecord]) -> None:
         """Leaves of ``chosen`` only what every rank would activate."""

@@ -16,6 +16,7 @@ from frtspec.runtime.observation import measure, observe
 from frtspec.runtime.options import one_of
 from frtspec.runtime.records import SeatRecord
 from frtspec.runtime.spec import Seat
+from frtspec.runtime.steptable import bind as steptable
 
 if TYPE_CHECKING:
     from frtspec.runtime.session import Session
@@ -38,6 +39,9 @@ def select(session: Session) -> None:
         if record.seat.form == "update":
             _update(session, record)
             continue
+        if session.tabled(record.seat):
+            _tabled(session, record)
+            continue
         route = session.route(record.seat)
         if route.impl is None or decision.outcome == "keep":
             record.keep("scheme", decision.reason)
@@ -50,7 +54,6 @@ def select(session: Session) -> None:
             eligible.check_modules(session.model, record.seat, modules)
             facts.check_expects(session.model, record.seat)
             eligible.check_form(record.seat)
-    _owned(session)
     _producers(session)
 
 
@@ -70,6 +73,19 @@ def _update(session: Session, record: SeatRecord) -> None:
         eligible.check_modules(session.model, seat, hosts.seat_modules(session.model, seat))
         facts.check_expects(session.model, seat)
         eligible.check_form(seat)
+
+
+def _tabled(session: Session, record: SeatRecord) -> None:
+    """A seat whose projection is looked up by step, which the caller asked for."""
+    seat, model = record.seat, session.model
+    record.decision = steptable.decide(seat)
+    with isolated([record], "checking the host's facts"):
+        eligible.check_verified(seat, session.scheme, None)
+        eligible.check_variants(seat)
+        rule(session, record, measure.at_rest(model, seat), pending=True)
+        eligible.check_modules(model, seat, hosts.seat_modules(model, seat))
+        facts.check_expects(model, seat)
+        steptable.projection(model, seat)
 
 
 def _producers(session: Session) -> None:
@@ -93,7 +109,7 @@ def _decided(
 def decide(session: Session, seen: observe.Observation) -> None:
     """The decisions that calibration was needed for."""
     for record in session.open_records():
-        if session.route(record.seat).keep_when is None:
+        if session.route(record.seat).keep_when is None or session.tabled(record.seat):
             continue
         with isolated([record], "deciding by what was measured"):
             record.decision = _decided(session, record.seat, seen)
@@ -101,20 +117,20 @@ def decide(session: Session, seen: observe.Observation) -> None:
                 record.keep("scheme", record.decision.reason)
 
 
-def _owned(session: Session) -> None:
-    """Seats inside a block are its own: the block computes what they would."""
-    blocks = [r for r in session.open_records() if r.seat.form == "block"]
-    for block in blocks:
-        for record in session.open_records():
-            if record.seat.path.startswith(f"{block.seat.path}."):
-                record.keep("block", f"inside the block {block.name}, which owns its children")
+def owned(session: Session, block: SeatRecord) -> None:
+    """Seats inside a bound block are its own: the block computes what they would."""
+    for record in session.open_records():
+        if record.seat.path.startswith(f"{block.seat.path}."):
+            record.keep("block", f"inside the block {block.name}, which owns its children")
 
 
 def rule(session: Session, record: SeatRecord, found: Found, *, pending: bool = False) -> None:
     """Judges the structure's rules with what is known now; raises Refusal
     ``structure.requires``."""
     seat, route = record.seat, session.route(record.seat)
-    forms = () if route.impl is None else (route.impl.SPEC.name, *found.forms)
+    forms: tuple[str, ...] = () if route.impl is None else (route.impl.SPEC.name, *found.forms)
+    if session.tabled(seat):
+        forms = (steptable.NAME,)
     record.rules = qualification.judge(seat.structure, seat.variants, found, forms)
     qualification.enforce(seat, record.rules, pending=pending)
 

@@ -10,6 +10,7 @@ from frtspec.runtime.cadence.bind import judged as judge_held
 from frtspec.runtime.gating import gates
 from frtspec.runtime.gating.reference import SeatReference
 from frtspec.runtime.isolation import isolated
+from frtspec.runtime.steptable.bind import judged as judge_table
 
 if TYPE_CHECKING:
     from frtspec.runtime.session import Session
@@ -39,6 +40,11 @@ def judge_seats(session: Session) -> None:
         if bound.held is not None:
             with isolated([record], "judging the seat"):
                 record.gates += judge_held(record.seat, session.judged, label)
+                gates.require(record.seat, record.gates, form=record.form)
+            continue
+        if bound.table is not None:
+            with isolated([record], "judging the seat"):
+                record.gates += judge_table(bound, label)
                 gates.require(record.seat, record.gates, form=record.form)
             continue
         reference = session.references[name]

@@ -51,14 +51,22 @@ def fingerprint_margin(values: Sequence[Tensor]) -> float | None:
     if len(rows) < 2 or len({row.shape for row in rows}) > 1:
         return None
     table = torch.stack(rows)
-    ordered = table.sort(dim=0).values
-    gaps = (ordered[1:] - ordered[:-1]).min(dim=0).values
-    best = gaps.topk(min(COORDINATES, gaps.numel())).indices
-    seen = table[:, best]
+    seen = table[:, telling(values)]
     between = (seen[:, None] - seen[None]).abs().amax(dim=-1)
     between.fill_diagonal_(float("inf"))
     scale = float(table.abs().mean())
     return float(between.min()) / scale if scale else 0.0
+
+
+def telling(values: Sequence[Tensor]) -> Tensor:
+    """The coordinates (of the values laid flat) that tell distinct values apart best; the first
+    ones where there is one value only."""
+    table = torch.stack(distinct(values))
+    if len(table) < 2:
+        return torch.arange(min(COORDINATES, table.shape[1]))
+    ordered = table.sort(dim=0).values
+    gaps = (ordered[1:] - ordered[:-1]).min(dim=0).values
+    return gaps.topk(min(COORDINATES, gaps.numel())).indices
 
 
 def runs(masks: Sequence[Tensor]) -> int:

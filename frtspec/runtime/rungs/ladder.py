@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from frtspec.dims import Constraint, DimError
 from frtspec.runtime import numerics
 from frtspec.runtime.cadence.held import Held
+from frtspec.runtime.blocks.block import BlockForms, BlockModule
+from frtspec.runtime.blocks.parts import hosted
 from frtspec.runtime.eligibility import eligible
 from frtspec.runtime.errors import Refusal, TrailRow
 from frtspec.runtime.gating.metrics import row_distance, row_errors
@@ -48,6 +50,7 @@ from frtspec.runtime.seats.guard import Band, Contract, Guard
 from frtspec.runtime.seats.ledger import Counter
 from frtspec.runtime.seats.seatmodule import SeatModule
 from frtspec.runtime.spec import BandSpec, Route, RungSpec, ScaleSpec, Seat
+from frtspec.runtime.steptable.table import Table
 
 KINDS = ("hub", "local", "torch", "emulate")
 
@@ -63,6 +66,7 @@ class BoundSeat:
     bands        where the impl has bands: what runs for which rows
     stand        of a seat on a route, which replaces no module: what serves its calls
     held         of an update seat: what its module gave, between refreshes
+    table        of a seat whose projection is looked up by step
     """
 
     seat: Seat
@@ -77,6 +81,7 @@ class BoundSeat:
     bands: tuple[BandUse, ...] = ()
     stand: FunctionStand | SpanStand | None = None
     held: Held | None = None
+    table: Table | None = None
 
     @property
     def rungs(self) -> tuple[RungSpec, ...]:
@@ -136,7 +141,11 @@ def bind_seat(
     eligible.check_needs(seat, route.impl, dims)
     sizes = {name: dims[dim] for name, dim in route.impl.SPEC.sizes.items()}
     impl = build(seat, route.impl, weights, observation, {**route.params, **sizes})
+    impl.hosted = hosted(model, seat)
     climb = _Climb(seat, impl, observation, device, dims, rungs, decisions)
+    if impl.hosted is not None:
+        k = _contraction(weights)
+        return _block(seat, hosts, observation, climb, k, on_guard_fail)
     if seat.routed is not None:
         return _routed(model, seat, observation, climb, on_guard_fail)
     forms = climb.forms(_contraction(weights))
@@ -151,6 +160,34 @@ def bind_seat(
     if impl.SPEC.bands:
         bound.bands = whole.uses(observation.calls_by_rows(seat.name))
     return bound
+
+
+def _block(
+    seat: Seat,
+    hosts: Mapping[str, nn.Module],
+    observation: Observation,
+    climb: _Climb,
+    k: int,
+    on_guard_fail: str,
+) -> BoundSeat:
+    """A seat whose form calls parts of the host: it is tried on a call that was kept."""
+    form = observation.form(seat.name)
+    captured = observation.captured(seat.name)
+    if not captured:
+        raise Refusal(
+            "calibration.rows",
+            f"no call of {seat.path} was kept that its form could be tried on",
+            fix="calibrate on samples that reach this block",
+            seat=seat.name,
+        )
+    climb.given = captured[0].seat_inputs
+    count = climb.impl.hosted.inputs
+    forms = climb.forms(k)
+    widths = tuple(x.shape[-1] for x in climb.given[:count])
+    bands = tuple(item.band for item in forms)
+    contract = Contract(widths, climb.device, dict(form.out_dtypes), bands)
+    whole = BlockForms(contract, forms)
+    return _bound(seat, hosts, whole, [None], tuple(climb.trail), on_guard_fail)
 
 
 def _routed(
@@ -252,7 +289,9 @@ def _bound(
     modules: dict[str, SeatModule] = {}
     stash = Stash()
     for member, (path, host) in enumerate(hosts.items()):
-        if seat.siblings is None:
+        if isinstance(forms, BlockForms):
+            modules[path] = BlockModule(host, forms, guard, counter, named_inputs(seat))
+        elif seat.siblings is None:
             modules[path] = SeatModule(host, forms, guard, counter, named_inputs(seat))
         else:
             modules[path] = SiblingModule(

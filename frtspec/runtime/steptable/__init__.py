@@ -1,0 +1,1 @@
+"""Projections of a conditioning that takes a few values only, looked up instead of computed."""
