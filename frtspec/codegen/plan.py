@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from frtspec.codegen import pyfmt, render
@@ -26,10 +26,11 @@ from frtspec.ir.decl import Binding, BoundPipeline, Impl, Pipeline, Program, Sch
 
 @dataclass(frozen=True)
 class PackageView:
-    """A package's ``__init__.py`` that only says what is in it."""
+    """A package's ``__init__.py``: what is in it, and with ``door`` the ``get`` of its structures."""
 
     title: str
     doc: tuple[str, ...]
+    door: bool = False
 
 
 PACKAGES = {
@@ -96,10 +97,14 @@ class _Planner:
             self._schemes(schemes)
         for binding in bindings:
             self._binding(binding)
+        made = {unit.path.partition("/")[0] for unit in self.units if "/" in unit.path}
         for path, view in PACKAGES.items():
             folder = path.rpartition("/")[0]
-            if not folder or any(unit.path.startswith(f"{folder}/") for unit in self.units):
+            if folder in made:
                 self._add(path, "package.py.j2", view, [])
+            elif not folder:  # the root; ``get`` looks in these three
+                door = made >= {"structures", "impls", "schemes"}
+                self._add(path, "package.py.j2", replace(view, door=door), [])
         self._add_plain("py.typed", "")
         return Plan(tuple(self.units), self.specs, tuple(self.diagnostics))
 

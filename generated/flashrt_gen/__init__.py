@@ -3,3 +3,20 @@
 Each binding is a package of its own with ``attach`` and ``build``; structures,
 pipelines, impls, schemes and gates are what bindings are made of.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from frtspec.live.single import Part
+
+
+def get(name: str) -> Part:
+    """A structure of this package, to be bound to one module: see ``Part.bind``.
+
+    Raises Refusal ``option.structure`` where the package has none of that name.
+    """
+    from frtspec.live.single import get as part  # it scans; attaching a model needs none of that
+
+    return part(name, package=__name__)

@@ -67,6 +67,7 @@ def test_unchanged_declarations_are_imported(tmp_path: Path, installed: External
         "py.typed",
         "schemes/__init__.py",
     ]
+    assert b"def get" not in made["__init__.py"]  # it has no structures of its own
     text = made["mine/__init__.py"].decode()
     assert "from flashrt_gen.structures import linear_proj_v1\n" in text
     assert "from my_kernels import schemes\n" in text
@@ -104,6 +105,7 @@ def test_a_changed_structure_is_generated_again(tmp_path: Path, installed: Exter
         module = importlib.import_module("my_kernels.mine")
         mine = module.HOST.schemes["fp8_static"].route("linear_proj", None).impl
         assert mine is not None and mine.__module__.startswith("my_kernels.")
+        assert importlib.import_module("my_kernels").get("linear_proj").package == "my_kernels"
 
 
 def test_a_comment_shares_the_contract(tmp_path: Path, installed: External) -> None:

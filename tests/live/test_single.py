@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 
+import flashrt_gen
 import pytest
 import torch
 from torch import nn
@@ -61,6 +62,17 @@ def test_a_part_stands_for_its_module(structure, module, scheme) -> None:
     for name, value in module.state_dict().items():
         assert torch.equal(value, before[name])
     assert type(module) is not type(part) and not hasattr(module, "certification")
+
+
+def test_the_generated_package_has_the_same_door() -> None:
+    module, batches = made(nn.Linear, 64, 96), inputs()
+    ours = flashrt_gen.get("linear_proj").bind(module, calibration=batches, **EMULATED)
+    theirs = get("linear_proj").bind(module, calibration=batches, **EMULATED)
+    assert torch.equal(ours(batches[0]), theirs(batches[0]))
+    assert ours.certification.specs == theirs.certification.specs
+    with pytest.raises(Refusal, match="decoder_ffn") as caught:
+        flashrt_gen.get("decoder_fnn")
+    assert caught.value.code == "option.structure"
 
 
 def test_with_the_norm_the_whole_boundary_judges() -> None:
