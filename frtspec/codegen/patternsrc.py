@@ -98,12 +98,14 @@ def _place(place: RolePlace) -> Py:
 
 
 def _route(route: RouteRef) -> Py:
+    calls = {"calls": pyrepr(dict(route.calls))} if route.calls else {}
     return call(
         "Routed",
         pyrepr(route.name),
         via=pyrepr(route.via),
         function=pyrepr(route.function),
         args=pyrepr(dict(route.args)),
+        **calls,
     )
 
 

@@ -311,12 +311,14 @@ def _place(place: PlaceRef, seat: Seat, base: str, scope: Scope) -> Py:
 
 def _routed(route: RouteRef) -> Py:
     args = "{" + ", ".join(f"{pyrepr(ours)}: {pyrepr(own)}" for ours, own in route.args) + "}"
+    calls = {"calls": pyrepr(dict(route.calls))} if route.calls else {}
     return call(
         "rt.Routed",
         pyrepr(route.name),
         via=pyrepr(route.via),
         function=pyrepr(route.function),
         args=args,
+        **calls,
     )
 
 

@@ -86,20 +86,49 @@ def _route(context: Context, node: ast.FormDecl) -> SeatForm:
             help=f"write `form route (attention)`; there is {listing(tuple(words.ROUTES))}",
         )
         return SeatForm("route")
-    given = _named(context, node, ("via", "args"))
+    given = _named(context, node, ("via", "args", *_CALLS))
+    calls = _calls(context, given)
     known = words.ROUTES.get(first.value.id)
     if known is not None:
         for value in given.values():
             message = f"how `{first.value.id}` is found and called is known"
             context.error(ROUTE, message, value.span, help=f"write `form route ({first.value.id})`")
         via, function, args, _ = known
-        route = ir.RouteRef(first.value.id, via, function, tuple(args.items()), node.span)
+        rows = tuple(args.items())
+        route = ir.RouteRef(first.value.id, via, function, rows, node.span, calls)
         return SeatForm("route", route)
-    return SeatForm("route", _own_route(context, node, first.value, given))
+    return SeatForm("route", _own_route(context, node, first.value, given, calls))
+
+
+_CALLS = {"called_with": True, "called_without": False}
+
+
+def _calls(context: Context, given: dict[str, ast.Expr]) -> tuple[tuple[str, bool], ...]:
+    """Which calls are the seat's: arguments of the function that are true in them, or not."""
+    found: dict[str, bool] = {}
+    for word, wanted in _CALLS.items():
+        value = given.pop(word, None)
+        if value is None:
+            continue
+        names = value.items if isinstance(value, ast.Tuple_) else (value,)
+        for name in names:
+            if not isinstance(name, ast.Name):
+                help = f"write `{word} = is_causal`, or several: `{word} = (is_causal, dense)`"
+                context.error(ROUTE, "an argument is named by a word", name.span, help=help)
+            elif name.id in found:
+                help = "leave one of the two out"
+                context.error(ROUTE, f"`{name.id}` is named twice", name.span, help=help)
+            else:
+                found[name.id] = wanted
+    return tuple(found.items())
 
 
 def _own_route(
-    context: Context, node: ast.FormDecl, function: ast.Name, given: Mapping[str, ast.Expr]
+    context: Context,
+    node: ast.FormDecl,
+    function: ast.Name,
+    given: Mapping[str, ast.Expr],
+    calls: tuple[tuple[str, bool], ...],
 ) -> ir.RouteRef | None:
     """A function that no table knows: the seat says how it is found and what it is handed."""
     example = f"form route ({function.id}, via = global, args = (query, key))"
@@ -126,7 +155,7 @@ def _own_route(
     if found is None:
         return None
     rows = tuple((name.id, name.id) for name in words_)
-    return ir.RouteRef(function.id, found, function.id, rows, node.span)
+    return ir.RouteRef(function.id, found, function.id, rows, node.span, calls)
 
 
 def _named(context: Context, node: ast.FormDecl, known: tuple[str, ...]) -> dict[str, ast.Expr]:

@@ -55,11 +55,16 @@ class Diffusion:
 def _cast(sample: Sample, dtype: torch.dtype) -> Sample:
     """Floating-point tensors in a dtype; positions stay exact."""
     return {
-        name: value.to(dtype)
-        if isinstance(value, Tensor) and value.is_floating_point() and not name.endswith("_ids")
-        else value
+        name: value if name.endswith("_ids") else _as(value, dtype)
         for name, value in sample.items()
     }
+
+
+def _as(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, list):
+        return [_as(item, dtype) for item in value]
+    fits = isinstance(value, Tensor) and value.is_floating_point()
+    return value.to(dtype) if fits else value
 
 
 @torch.no_grad()
@@ -164,6 +169,44 @@ def _image(generator: torch.Generator) -> Sample:
     }
 
 
+# ---------------------------------------------------------------- Cosmos 3
+
+
+def _cosmos3() -> nn.Module:
+    return diffusers.Cosmos3OmniTransformer(
+        hidden_size=32,
+        intermediate_size=48,
+        head_dim=8,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        num_hidden_layers=2,
+        latent_channel=4,
+        patch_latent_dim=16,
+        vocab_size=50,
+        rope_axes_dim=(2, 1, 1),
+    )
+
+
+def _thought(generator: torch.Generator) -> Sample:
+    """Six words that are understood, and two frames of 4x4 that are made: both of noise."""
+    words, frames = 6, 2 * 2 * 2
+    length = words + frames
+    made = torch.arange(words, length)
+    return {
+        "input_ids": torch.randint(0, 50, (words,), generator=generator),
+        "text_indexes": torch.arange(words),
+        "position_ids": torch.arange(length).expand(3, -1),
+        "und_len": words,
+        "sequence_length": length,
+        "vision_tokens": [torch.randn(1, 4, 2, 4, 4, generator=generator)],
+        "vision_token_shapes": [(2, 2, 2)],
+        "vision_sequence_indexes": made,
+        "vision_mse_loss_indexes": made,
+        "vision_timesteps": torch.full((frames,), 500.0),
+        "vision_noisy_frame_indexes": [torch.arange(2)],
+    }
+
+
 WAN = Diffusion(
     "wan",
     _wan,
@@ -195,8 +238,19 @@ FLUX = Diffusion(
     )
     | {"norm_out": 1, "out": 1},
 )
+COSMOS3 = Diffusion(
+    "cosmos3",
+    _cosmos3,
+    _thought,
+    dict.fromkeys(
+        ["norm1", "add_norm1", "qkv", "add_qkv", "attention", "full_attention", "o", "add_o"]
+        + ["norm2", "add_norm2", "ffn", "add_ffn"],
+        2,
+    )
+    | dict.fromkeys(["patch_in", "patch_out", "final_norm", "add_final_norm"], 1),
+)
 
-DIFFUSION = (WAN, COSMOS, FLUX)
+DIFFUSION = (WAN, COSMOS, FLUX, COSMOS3)
 
 
 def main(name: str) -> None:

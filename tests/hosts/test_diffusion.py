@@ -17,13 +17,18 @@ from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts import host
 from frtspec.runtime.observation import observe
 from frtspec.runtime.spec import Seat
-from tests.hosts.diffusion import COSMOS, DIFFUSION, FLUX, TOKENS, WAN, Diffusion
+from tests.hosts.diffusion import COSMOS, COSMOS3, DIFFUSION, FLUX, TOKENS, WAN, Diffusion
 
 DTYPES = (torch.float32, torch.bfloat16)
 
 
 def forward(model: nn.Module) -> Any:
     return lambda sample: model(**sample)
+
+
+def tensor(output: Tensor | list[Tensor]) -> Tensor:
+    """A host's first output; some return a list, one of each item."""
+    return output[0] if isinstance(output, list) else output
 
 
 def seats(family: Diffusion, model: nn.Module) -> dict[str, Seat]:
@@ -56,7 +61,7 @@ def test_what_is_not_executed_is_refused_or_kept_and_the_rest_is_bound(family: D
     model = family.model(torch.bfloat16)
     samples = family.samples(dtype=torch.bfloat16)
     with torch.no_grad():
-        before = model(**samples[0])[0].clone()
+        before = tensor(model(**samples[0])[0]).clone()
     generated = importlib.import_module(f"flashrt_gen.{family.name}")
     plan = generated.build(
         model, forward(model), observations=samples, scheme="fp8_static", rungs=("emulate",)
@@ -65,13 +70,15 @@ def test_what_is_not_executed_is_refused_or_kept_and_the_rest_is_bound(family: D
     states = {record.seat.form: set() for record in plan.seats}
     for record in plan.seats:
         states[record.seat.form].add(record.state)
-    assert "bound" in states["swap"] and states["siblings"] == {"bound"}
+    if "block" in states:  # what is inside is the block's own
+        assert states["block"] == {"bound"} and "bound" not in states["swap"] | states["siblings"]
+    else:
+        assert "bound" in states["swap"] and states["siblings"] == {"bound"}
     assert states["route"] <= {"bound", "kept", "refused"}
-    for form in ("block", "update"):
-        assert states.get(form, {"kept"}) <= {"kept", "refused"}, form
+    assert states.get("update", {"kept"}) <= {"kept", "refused"}
     plan.detach()
     with torch.no_grad():
-        assert torch.equal(model(**samples[0])[0], before)
+        assert torch.equal(tensor(model(**samples[0])[0]), before)
 
 
 # ---------------------------------------------------------------- the block of Wan
@@ -148,6 +155,8 @@ def test_one_timestep_a_batch_is_no_table() -> None:
         (COSMOS, "norm1[0]", {"variants": {"style_order": "scale_first"}}, "gate.reference"),
         (COSMOS, "ffn[1]", {"variants": {"activation": "gelu_tanh"}}, "gate.reference"),
         (COSMOS, "qk[0]", {"variants": {"rope_layout": "interleaved"}}, "gate.reference"),
+        (COSMOS3, "attention[0]", {"variants": {"unmasked": "all"}}, "gate.reference"),
+        (COSMOS3, "full_attention[1]", {"variants": {"unmasked": "causal"}}, "gate.reference"),
         (FLUX, "single_qk[0]", {"variants": {"rope_layout": "half"}}, "gate.reference"),
         (WAN, "qk[0]", {"variants": {"norm_weight_mode": "offset"}}, "gate.reference"),
         (WAN, "cross_q[0]", {"dims": {"K": 25}}, "host.shape"),
@@ -183,6 +192,25 @@ def test_a_function_that_is_not_looked_up_so(routed: Any, says: str) -> None:
     report = verify(binding, model, forward(model), observations=WAN.samples())
     found = [problem for problem in report.seats[0].problems if problem.code == "host.route"]
     assert found and says in found[0].what
+
+
+@pytest.mark.parametrize(
+    ("calls", "code", "says"),
+    [
+        ({"is_causal": False}, "gate.reference", ""),
+        ({"causal": True}, "host.route", "and not causal"),
+    ],
+)
+def test_the_calls_of_a_seat(calls: dict[str, bool], code: str, says: str) -> None:
+    """One module asks for two attentions; a seat that takes the other's calls too is wrong."""
+    model = COSMOS3.model()
+    right = seats(COSMOS3, model)["attention[0]"]
+    assert right.routed is not None
+    wrong = replace(right, routed=replace(right.routed, calls=calls))
+    binding = replace(COSMOS3.binding(), seats=lambda _: [wrong])
+    report = verify(binding, model, forward(model), observations=COSMOS3.samples())
+    (found, *_) = (problem for problem in report.seats[0].problems if problem.code == code)
+    assert says in found.what
 
 
 def test_an_item_that_a_tuple_has_not() -> None:

@@ -15,8 +15,13 @@ from tests.hosts.overlay import NotAvailable, ends, environment, overlay
 
 pytestmark = pytest.mark.slow
 
-DECLARED = {"wan": ">=0.35,<0.43", "cosmos": ">=0.37,<0.43", "flux": ">=0.35,<0.43"}
-"""Cosmos' attention can be routed from 0.37 on."""
+DECLARED = {
+    "wan": ">=0.35,<0.43",
+    "cosmos": ">=0.37,<0.43",
+    "flux": ">=0.35,<0.43",
+    "cosmos3": ">=0.40,<0.43",
+}
+"""Cosmos' attention can be routed from 0.37 on; from 0.40 on Cosmos 3 says its activation."""
 
 ROOT = resources.specs_dir().parent
 

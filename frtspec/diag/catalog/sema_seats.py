@@ -89,7 +89,8 @@ CODES = (
         "bindings",
         "route to no function",
         "A route names the function that the host looks up: one that is known, or one of the "
-        "host's own with how it is found (`via`) and what it is handed (`args`).",
+        "host's own with how it is found (`via`) and what it is handed (`args`). Arguments that tell "
+        "the calls of the seat (`called_with`, `called_without`) are words, each named once.",
         swap(_ROUTED, "form route (attention)", "form route (attention_fn, via = global)"),
         "Write `form route (attention)`, or `form route (NAME, via = global, args = (a, b))`.",
     ),

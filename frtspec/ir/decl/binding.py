@@ -67,13 +67,15 @@ class Expect:
 @dataclass(frozen=True)
 class RouteRef:
     """The function of a route. ``via``: how the host finds it (words.LOOKUPS); ``args``: what
-    it is handed, name here -> the function's own name for it."""
+    it is handed, name here -> the function's own name for it; ``calls``: which calls are the
+    seat's, by the function's own arguments that have to be true or may not be."""
 
     name: str
     via: str
     function: str
     args: tuple[tuple[str, str], ...]
     span: Span
+    calls: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -53,9 +53,13 @@ class Stand(Protocol):
     """Something that serves the calls of a routed function in its place.
 
     ``outer``: it changes what is handed on, so it comes before those that compute.
+    ``calls``: which calls are its own, as ``Routed.calls``; others go past it.
     """
 
     outer: bool
+
+    @property
+    def calls(self) -> Mapping[str, bool]: ...
 
     def serve(
         self,
@@ -74,7 +78,7 @@ class Tap:
 
     def __init__(self, module: nn.Module, routed: Routed) -> None:
         self.routed = routed
-        self.listeners: list[SeeCall] = []
+        self.listeners: list[tuple[Mapping[str, bool], SeeCall]] = []
         self.stands: list[Stand] = []
         self._wrapped: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
         self._undo = INSTALL[routed.via](self, module)
@@ -99,8 +103,9 @@ class Tap:
                 output = function(*args, **kwargs)
             if self.listeners:
                 given = self.arguments(names, args, kwargs)
-                for see in tuple(self.listeners):
-                    see(given, output)
+                for calls, see in tuple(self.listeners):
+                    if is_of(calls, names, args, kwargs):
+                        see(given, output)
             return output
 
         heard._frt_tap = self  # type: ignore[attr-defined]
@@ -116,7 +121,8 @@ class Tap:
     ) -> Any:
         call = function
         for stand in tuple(self.stands):  # those that compute come first, so they are inside
-            call = _asking(stand, self, names, call)
+            if is_of(stand.calls, names, args, kwargs):
+                call = _asking(stand, self, names, call)
         return call(*args, **kwargs)
 
     def arguments(
@@ -155,6 +161,20 @@ class Tap:
         self._undo()
 
 
+def is_of(
+    calls: Mapping[str, bool],
+    names: tuple[str, ...],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> bool:
+    """Whether a call of a function with these parameters is among those that are told by
+    arguments which are true in them, or are not (as one that isn't given)."""
+    if not calls:
+        return True
+    found = dict(zip(names, args, strict=False)) | dict(kwargs)
+    return all((found.get(name) is True) == wanted for name, wanted in calls.items())
+
+
 def _asking(
     stand: Stand, tap: Tap, names: tuple[str, ...], inner: Callable[..., Any]
 ) -> Callable[..., Any]:
@@ -184,13 +204,14 @@ _TAPS = "_frt_taps"
 
 
 def listen(module: nn.Module, routed: Routed, see: SeeCall) -> Listener:
-    """Have ``see`` told of every call of the routed function by this module.
+    """Have ``see`` told of every call of the routed function by this module, of those that
+    ``routed.calls`` tells.
 
     Raises Refusal ``host.route`` where the module does not look the function up so.
     """
-    tap = _tap(module, routed)
-    tap.listeners.append(see)
-    return Listener(module, tap, tap.listeners, see)
+    tap, who = _tap(module, routed), (routed.calls, see)
+    tap.listeners.append(who)
+    return Listener(module, tap, tap.listeners, who)
 
 
 def serve(module: nn.Module, routed: Routed, stand: Stand) -> Listener:
@@ -341,10 +362,11 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _check_handed(function: Callable[..., Any], routed: Routed, owner: object) -> None:
-    """Whether the function has the parameters that the binding names."""
+    """Whether the function has the parameters that the binding names, those that tell the
+    seat's calls too."""
     found = inspect.signature(function).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in found.values()):
         return
-    missing = [own for own in routed.args.values() if own not in found]
+    missing = [own for own in (*routed.args.values(), *routed.calls) if own not in found]
     if missing:
         raise refused(owner, routed, f"it takes {', '.join(found)}, and not {', '.join(missing)}")

@@ -33,7 +33,11 @@ def check_route(model: nn.Module, seat: Seat, modules: Mapping[str, nn.Module]) 
     """Raises Refusal ``route.form`` or ``host.attached``."""
     plan = plan_of(model, seat)
     for path, module in modules.items():
-        taken = [s for s in routes.stands(module, plan.routed) if s.outer == plan.span]
+        taken = [
+            stand
+            for stand in routes.stands(module, plan.routed)
+            if stand.outer == plan.span and not _apart(stand.calls, plan.routed.calls)
+        ]
         if taken:
             counter: Counter | None = getattr(taken[0], "counter", None)
             raise Refusal(
@@ -44,6 +48,11 @@ def check_route(model: nn.Module, seat: Seat, modules: Mapping[str, nn.Module]) 
                 "frtspec.runtime.detach(model) where the plan is lost",
                 seat=seat.name,
             )
+
+
+def _apart(one: Mapping[str, bool], other: Mapping[str, bool]) -> bool:
+    """Whether no call is both seats'."""
+    return any(name in other and other[name] != wanted for name, wanted in one.items())
 
 
 def mechanisms(seat: Seat, seen: RouteSeen) -> tuple[str, ...]:

@@ -30,6 +30,10 @@ class Served:
     guard: RouteGuard
     counter: Counter
 
+    @property
+    def calls(self) -> Mapping[str, bool]:
+        return self.plan.routed.calls
+
     def handed(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values of a call that the routed function is handed, as the structure has them.
         Something that is no tensor stays as it is."""

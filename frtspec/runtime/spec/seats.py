@@ -15,13 +15,16 @@ class Routed:
     """A function that the seat's module looks up when it runs.
 
     ``via``: registry, global, attribute, processor or cache (see ``runtime.routes``);
-    ``args``: name here -> the function's own name of what it is handed.
+    ``args``: name here -> the function's own name of what it is handed; ``calls``: argument
+    of the function -> whether it is true in the calls that are the seat's (all of them where
+    nothing is said).
     """
 
     name: str
     via: str
     function: str
     args: Mapping[str, str]
+    calls: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

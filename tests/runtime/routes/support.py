@@ -32,7 +32,8 @@ def runner(model: nn.Module) -> Run:
             if hasattr(out, name):
                 found: Tensor = getattr(out, name)
                 return found
-        return out[0]
+        first = out[0]
+        return first[0] if isinstance(first, list) else first
 
     return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.hosts.diffusion import COSMOS, FLUX, WAN, Diffusion
+from tests.hosts.diffusion import COSMOS, COSMOS3, FLUX, WAN, Diffusion
 from tests.hosts.tiny import GEMMA3, LLAMA, QWEN3, QWEN3_5, QWEN3_VL, SIGLIP, Family
 from tests.runtime.routes.support import attached, moved, own, runner, same, shared
 
@@ -18,6 +18,7 @@ HOSTS = (
     (QWEN3_5, {"delta", "rope", "attention"}),
     (WAN, {"qk", "attention", "cross_attention"}),
     pytest.param(COSMOS, {"qk", "attention", "cross_attention"}, marks=pytest.mark.slow),
+    (COSMOS3, {"attention", "full_attention"}),
     (FLUX, {"single_qk", "single_attention", "attention"}),
 )
 
