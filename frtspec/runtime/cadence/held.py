@@ -21,8 +21,8 @@ from frtspec.runtime.seats.calls import stream_of, version_of
 from frtspec.runtime.seats.guard import Check, Failed
 from frtspec.runtime.seats.seatmodule import SeatModule
 
-STALE = Check("stale", lambda guard, inputs, extra: None, traced=False)
-"""The held value is not known to be that of this call's input."""
+STALE = Check("stale", lambda guard, inputs, extra: None, traced=False, curable=True)
+"""The held value is not known to be that of this call's input; a refresh mends it."""
 
 
 @dataclass(frozen=True)

@@ -218,12 +218,14 @@ Test = Callable[[Guard, tuple[Any, ...], Sequence[str]], str | None]
 
 class Check(NamedTuple):
     """``traced``: also asked while a compiler traces the call. ``by_design``: a call that
-    fails it is meant for the host (counted as host rows, no fallback)."""
+    fails it is meant for the host (counted as host rows, no fallback). ``curable``: the caller
+    can mend it while attached, so that no number of such calls gives the seat back."""
 
     name: str
     test: Test
     traced: bool = True
     by_design: bool = False
+    curable: bool = False
 
 
 class Failed(NamedTuple):

@@ -106,6 +106,7 @@ class Counter:
             self.reasons[name] = seen + 1
             self.last_reason = failed.reason
             may = self.on_guard_fail == "fallback" and not self.detached
+            may = may and not failed.check.curable
             give_back = may and in_a_row >= IN_A_ROW and not self._serves_another()
             self.detached = self.detached or give_back
         if self.on_guard_fail == "raise":

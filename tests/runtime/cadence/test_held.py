@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from frtspec import runtime as rt
 from frtspec.runtime import Refusal, receipt
-from frtspec.runtime.seats.ledger import FallbackWarning
+from frtspec.runtime.seats.ledger import IN_A_ROW, FallbackWarning
 from frtspec.runtime.spec import Route
 from tests.hosts.diffusion import WAN
 from tests.runtime.cadence.support import HELD, SAMPLES, STEPS, attached, built, denoising
@@ -118,6 +118,21 @@ def test_inference_tensors_are_guarded_by_copies(model: nn.Module, prompt: Tenso
         x.mul_(2)
         with pytest.warns(FallbackWarning, match="another input"):
             assert torch.equal(module(x), module._frt.host(x))
+    plan.detach()
+
+
+def test_a_forgotten_refresh_costs_no_seat(model: nn.Module, prompt: Tensor) -> None:
+    plan = built(model)
+    module = seat(model)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        module(prompt)
+        for _ in range(IN_A_ROW + 1):
+            module(prompt + 1)
+        assert not plan.ledger()[NAME].detached and seat(model) is module
+        plan.refresh()
+        wanted = module(prompt)
+        assert module(prompt) is wanted
     plan.detach()
 
 
