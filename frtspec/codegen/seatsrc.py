@@ -9,6 +9,7 @@ from itertools import groupby
 from frtspec.codegen import configsrc
 from frtspec.codegen.configsrc import Scope
 from frtspec.codegen.names import free
+from frtspec.codegen.partsrc import parts_text
 from frtspec.codegen.pysrc import AND, Py, call, fstring, indented, pyrepr, text_literal, tuple_of
 from frtspec.ir.decl import (
     BoundaryRef,
@@ -169,6 +170,9 @@ class SeatSource:
             fields.append(f"routed={_routed(seat.route)}")
         if seat.cadence:
             fields.append(f"cadence={pyrepr(seat.cadence)}")
+        if seat.parts:
+            at = parts_text(seat.parts, scope, lambda p: _place(p, seat, "at", scope))
+            fields.append(f"parts={at}")
         if seat.expects:
             rows = tuple_of([_expect(expect, scope) for expect in seat.expects])
             fields.append(f"expects={rows}")

@@ -175,6 +175,7 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "Place": dict.fromkeys(("kind", "path", "arg", "item", "layout"), SEATS),
     "SlotMap": dict.fromkeys(("slot", "index", "value", "layout"), SEATS),
     "PointMap": {"point": SEATS, "place": SEATS},
+    "PartMap": dict.fromkeys(("part", "paths", "given", "places"), SEATS),
     "PointNone": {"point": SEATS, "reason": SEATS},
     "VariantSet": {"axis": SEATS, "value": SEATS},
     "ParamSet": {"name": SEATS, "value": SEATS},

@@ -15,6 +15,7 @@ from frtspec.sema.common import named_once, one_of, only_one
 from frtspec.sema.context import Context, listing
 from frtspec.sema.forms import SeatForm, seat_form
 from frtspec.sema.hostexpr import HostExprs
+from frtspec.sema.hostparts import HostParts
 from frtspec.sema.places import Places
 from frtspec.sema.settings import Settings, settings
 from frtspec.sema.target import Built, Target, resolve
@@ -105,7 +106,13 @@ class _Builder:
             route=self.form.route,
             cadence=self.form.cadence,
             span=self.node.span,
+            parts=self.parts(),
         )
+
+    def parts(self) -> tuple[ir.PartRef, ...]:
+        places = Places(self.context, self.host)
+        builder = HostParts(self.context, self.target, self.host, places, self.form.name)
+        return builder.build(self.members(ast.PartMap))
 
     # ------------------------------------------------------------ choices and numbers
 

@@ -141,6 +141,24 @@ class BindingBuilder(ImplBuilder):
             self.path_literal(path), tuple(ports), tuple(slots), None, self.span(tree)
         )
 
+    def part_map(self, tree: Node) -> ast.PartMap:
+        name, paths, given, block = tree.children
+        places = []
+        for item in () if block is None else block.children:
+            if item.rule != "boundary_port":
+                self.report("FRT0102", "a weight is not expected here", self.span(item))
+                continue
+            port, place, layout = item.children
+            built = replace(self.build(place), layout=self.maybe_name(layout))
+            places.append((self.name(port), built))
+        return ast.PartMap(
+            part=self.name(name),
+            paths=tuple(self.path_literal(path) for path in paths.children),
+            given=() if given is None else self.names(given),
+            places=tuple(places),
+            span=self.span(tree),
+        )
+
     def _boundary_slot(self, tree: Node) -> ast.SlotMap:
         word, slot, index, view, layout = tree.children
         if word.text != "slot":

@@ -43,6 +43,13 @@ binding wan {
       point ffn_in  = input of ffn
       point ffn_hid = input of ffn.net.2
       boundary at blocks.{i} { x = input, table = arg temb, y = output }
+      part self_attention at attn1 with (rotary_emb) {
+        q = output of attn1.to_q,
+        k = output of attn1.to_k,
+        v = output of attn1.to_v,
+        result = input of attn1.to_out.0
+      }
+      part cross_attention at (norm2, attn2) with (encoder_hidden_states)
       expect class (WanTransformerBlock)
       expect class (FP32LayerNorm) of (norm1, norm3)
       expect returns tensor

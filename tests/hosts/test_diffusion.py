@@ -234,10 +234,11 @@ def test_a_form_that_is_not_executed_has_a_code() -> None:
     found = seats(WAN, model)
     from frtspec.runtime.eligibility import eligible
 
-    for name, code in (("block[0]", "seat.parts"),):
-        with pytest.raises(Refusal) as refusal:
-            eligible.check_form(found[name])
-        assert refusal.value.code == code
-    for name in ("ffn[0]", "qk[0]", "attention[0]", "cross_k[0]"):
+    placed = found["block[0]"].parts
+    lost = replace(found["block[0]"], parts={"self_attention": placed["self_attention"]})
+    with pytest.raises(Refusal, match="cross_attention") as refusal:
+        eligible.check_form(lost)
+    assert refusal.value.code == "seat.parts"
+    for name in ("block[0]", "ffn[0]", "qk[0]", "attention[0]", "cross_k[0]"):
         eligible.check_form(found[name])
     assert TOKENS == 32

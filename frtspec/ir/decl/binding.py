@@ -79,6 +79,21 @@ class RouteRef:
 
 
 @dataclass(frozen=True)
+class PartRef:
+    """Where a part of the structure is on the host: modules called in turn, relative to the
+    seat. ``given``: arguments of the seat's call for the last one. ``places``: argument of the
+    part -> what gives it to the host's code; ``result``: what takes the part's result, None
+    where that is what the last module returns."""
+
+    part: str
+    paths: tuple[ast.HostPath, ...]
+    given: tuple[str, ...]
+    places: tuple[tuple[str, PlaceRef], ...]
+    result: PlaceRef | None
+    span: Span
+
+
+@dataclass(frozen=True)
 class Seat:
     """One ``seat`` declaration. ``form``: swap | siblings | block | route | update.
 
@@ -105,6 +120,7 @@ class Seat:
     route: RouteRef | None
     cadence: str | None
     span: Span
+    parts: tuple[PartRef, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,12 @@ def check_form(seat: Seat) -> None:
             fix="bind a structure of the host's dtype; codes pass between two seats only",
             seat=seat.name,
         )
-    if seat.structure.parts and seat.seam is None and seat.form != "update":
+    lost = [name for name in seat.structure.parts if name not in seat.parts]
+    if lost and seat.seam is None and seat.form != "update":
         raise Refusal(
             "seat.parts",
-            f"{seat.structure.key} holds {', '.join(seat.structure.parts)}, parts of the host "
-            "that a bound form would have to call",
+            f"{seat.structure.key} holds {', '.join(lost)}, parts of the host that a bound form "
+            "would have to call, and the binding does not say where they are",
             fix="nothing to mend: the host's own code runs here",
             seat=seat.name,
         )

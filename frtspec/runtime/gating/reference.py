@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from frtspec.runtime.blocks.parts import hosted
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts import host
 from frtspec.runtime.observation.products import Products
@@ -57,6 +58,7 @@ class SeatReference:
         if self.has_boundary:
             self.slots |= host.boundary_weights(model, seat)
         self.sizes = _sizes(seat, self.slots)
+        self.hosted = hosted(model, seat)
 
     @property
     def has_boundary(self) -> bool:
@@ -73,6 +75,9 @@ class SeatReference:
         if self.seam is not None:
             hooks[f"{self.seam.name}_with"] = seam
         structure = self.seat.structure
+        if self.hosted is not None:
+            parts = self.hosted.split(capture.seat_inputs)[1]
+            hooks |= {name: torch.no_grad()(part.__call__) for name, part in parts.items()}
         result = structure.reference(
             **self._inputs(capture),
             **self.slots,
@@ -81,7 +86,8 @@ class SeatReference:
             **self.seat.params,
             **hooks,
         )
-        if self.seat.routed is not None:  # a reference gives None for what the host has not
+        if self.seat.routed is not None or self.hosted is not None:
+            # a reference gives None for what the host has not
             result = (
                 [result] if isinstance(result, Tensor) else [r for r in result if r is not None]
             )
@@ -91,7 +97,7 @@ class SeatReference:
     def outputs(self) -> tuple[str, ...]:
         """The structure's outputs; on a route, those that the host has."""
         spec, boundary = self.seat.structure, self.seat.boundary
-        if self.seat.routed is None or boundary is None:
+        if (self.seat.routed is None and self.hosted is None) or boundary is None:
             return spec.outputs
         return tuple(name for name in spec.outputs if name in boundary.outputs)
 
@@ -108,6 +114,8 @@ class SeatReference:
         what lies at its boundary."""
         if self.seat.routed is not None:
             return tuple(self._inputs(capture).values())
+        if self.hosted is not None:
+            return capture.seat_inputs
         count = len(self.seam.sources) if self.seam else len(self._required())
         return capture.seat_inputs[:count]
 
@@ -144,7 +152,8 @@ class SeatReference:
     def against(self, capture: SeatCapture, run: Rows) -> Comparison:
         """One captured call with the seat's own arithmetic and with ``run`` in its place."""
         if self.seam is None:
-            treated = named(self.outputs, run(*self._inputs(capture).values()))
+            given = self._inputs(capture).values() if self.hosted is None else capture.seat_inputs
+            treated = named(self.outputs, run(*given))
             return Comparison(full=(self.full(capture), treated))
         if not self.has_boundary:
             sources = self.seat_inputs(capture)

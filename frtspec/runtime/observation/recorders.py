@@ -117,12 +117,19 @@ def input_count(seat: Seat) -> int:
     spec = seat.structure
     if seat.seam is not None:
         return len(spec.seams[seat.seam].sources)
+    if seat.parts:
+        return len(named_inputs(seat))
     return len([name for name in spec.inputs if name not in spec.optional])
 
 
 def named_inputs(seat: Seat) -> tuple[str | None, ...]:
     """Which arguments of the seat's module its inputs are, where the binding names them at
-    the boundary (None: the first); empty where they are the first in order."""
+    the boundary (None: the first); empty where they are the first in order. Of a block with
+    parts of the host, what those are handed too."""
+    if seat.parts and seat.boundary is not None:
+        own_inputs = [p for p in seat.boundary.inputs.values() if isinstance(p, InputOf)]
+        handed = [name for part in seat.parts.values() for name in part.given]
+        return (*(place.arg for place in own_inputs), *dict.fromkeys(handed))
     places = [] if seat.seam or seat.boundary is None else list(seat.boundary.inputs.items())
     found = [place for name, place in places if name not in seat.structure.optional]
     own = [p for p in found if isinstance(p, InputOf) and p.path == seat.path and p.item is None]

@@ -22,7 +22,9 @@ class BoundImpl(nn.Module):
     returns rows in any float dtype (a tuple where the structure has several
     outputs); leading axes and the host's dtype are the caller's matter.
 
-    ``kernel`` is the loaded kernel package of the rung, None where it needs none.
+    ``kernel`` is the loaded kernel package of the rung, None where it needs none. ``hosted``
+    makes the parts of a live host from what follows the inputs of a call (``blocks.parts``);
+    without it they are given to ``run`` by keyword.
     """
 
     SPEC: ClassVar[ImplSpec]
@@ -31,6 +33,7 @@ class BoundImpl(nn.Module):
         super().__init__()
         self.rung: RungSpec | None = None
         self.kernel: Any = None
+        self.hosted: Any = None
 
     def pack(self, name: str, value: Quantized | Tensor | None) -> None:
         """Keep a weight as ``self.<name>``; a quantised one with ``self.<name>_scale``, and
@@ -86,10 +89,12 @@ class BoundImpl(nn.Module):
         return view
 
     def run(self, *inputs: Tensor | None, **parts: Callable[..., Any]) -> Any:
-        """Run the bound rung on rows, with what it calls of the host. Outputs that this seat's variants do not have are left
-        out, and one that is left alone is no tuple."""
+        """Run the bound rung on rows, with what it calls of the host. Outputs that this seat's
+        variants do not have are left out, and one that is left alone is no tuple."""
         if self.rung is None:
             raise RuntimeError(f"{type(self).__name__} is bound to no rung; call on(rung) first")
+        if self.hosted is not None and not parts:
+            inputs, parts = self.hosted.split(inputs)
         result = getattr(self, self.rung.run)(*inputs, **parts)
         return _there(result)
 

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from frtspec.dims import Constraint, DimError
 from frtspec.runtime import numerics
-from frtspec.runtime.cadence.held import Held
 from frtspec.runtime.blocks.block import BlockForms, BlockModule
 from frtspec.runtime.blocks.parts import hosted
+from frtspec.runtime.cadence.held import Held
 from frtspec.runtime.eligibility import eligible
 from frtspec.runtime.errors import Refusal, TrailRow
 from frtspec.runtime.gating.metrics import row_distance, row_errors
@@ -186,7 +186,7 @@ def _block(
     widths = tuple(x.shape[-1] for x in climb.given[:count])
     bands = tuple(item.band for item in forms)
     contract = Contract(widths, climb.device, dict(form.out_dtypes), bands)
-    whole = BlockForms(contract, forms)
+    whole = BlockForms(contract, forms, tuple(x.dim() for x in climb.given[:count]))
     return _bound(seat, hosts, whole, [None], tuple(climb.trail), on_guard_fail)
 
 

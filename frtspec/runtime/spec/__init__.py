@@ -38,6 +38,7 @@ from frtspec.runtime.spec.schemes import (
 from frtspec.runtime.spec.seats import (
     Boundary,
     Expect,
+    HostPart,
     Refused,
     Routed,
     Seat,
@@ -64,6 +65,7 @@ __all__ = [
     "Expect",
     "Host",
     "HostBinding",
+    "HostPart",
     "ImplSpec",
     "InnerSpec",
     "InputOf",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from frtspec.runtime.spec.places import OutputOf, Place, Weight
+from frtspec.runtime.spec.places import InputOf, OutputOf, Place, Weight
 from frtspec.runtime.spec.structures import StructureSpec
 
 
@@ -59,6 +59,23 @@ class Siblings:
 
 
 @dataclass(frozen=True)
+class HostPart:
+    """A part of a structure on the host: what a form calls for it.
+
+    modules  absolute paths, called in turn, each on what the one before it gave
+    given    arguments of the seat's own call that the last one is handed, by name
+    places   argument of the part -> the module inside the last one that gives it to the
+             host's code; there the part begins. Empty: the first module takes it
+    result   the module inside that takes the part's result; there it ends
+    """
+
+    modules: tuple[str, ...]
+    given: tuple[str, ...] = ()
+    places: Mapping[str, OutputOf] = field(default_factory=dict)
+    result: InputOf | None = None
+
+
+@dataclass(frozen=True)
 class Seat:
     """One place on one host where a structure (or its seam) sits.
 
@@ -84,6 +101,7 @@ class Seat:
     expects: tuple[Expect, ...] = ()
     routed: Routed | None = None
     cadence: str | None = None
+    parts: Mapping[str, HostPart] = field(default_factory=dict)
 
     @property
     def target(self) -> str:

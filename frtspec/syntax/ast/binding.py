@@ -81,6 +81,19 @@ class PointMap:
 
 
 @dataclass(frozen=True, slots=True)
+class PartMap:
+    """``part attend at attn with (rotary) { q = output of to_q, result = input of to_out.0 }``:
+    the modules that are called in turn for a part of the host. ``given``: arguments of the
+    seat's own call that go to the last one; ``places``: where in it the part begins and ends."""
+
+    part: Name
+    paths: tuple[HostPath, ...]
+    given: tuple[Name, ...]
+    places: tuple[tuple[Name, Place], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class VariantSet:
     """``variant activation = match config.hidden_act {…}``."""
 
@@ -211,6 +224,7 @@ BindMember = (
     | SlotMap
     | PointMap
     | PointNone
+    | PartMap
     | BoundaryDecl
     | ExpectDecl
     | SiblingsDecl

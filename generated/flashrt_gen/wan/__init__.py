@@ -93,6 +93,21 @@ def block(config: Any, size: Mapping[str, int], i: int) -> rt.Seat:
             inputs={"x": rt.InputOf(at), "table": rt.InputOf(at, "temb")},
             outputs={"y": rt.OutputOf(at)},
         ),
+        parts={
+            "self_attention": rt.HostPart(
+                (f"{at}.attn1",),
+                given=("rotary_emb",),
+                places={
+                    "q": rt.OutputOf(f"{at}.attn1.to_q"),
+                    "k": rt.OutputOf(f"{at}.attn1.to_k"),
+                    "v": rt.OutputOf(f"{at}.attn1.to_v"),
+                },
+                result=rt.InputOf(f"{at}.attn1.to_out.0"),
+            ),
+            "cross_attention": rt.HostPart(
+                (f"{at}.norm2", f"{at}.attn2"), given=("encoder_hidden_states",)
+            ),
+        },
         expects=(
             rt.Expect("class", ("WanTransformerBlock",)),
             rt.Expect("class", ("FP32LayerNorm",), (f"{at}.norm1", f"{at}.norm3")),
@@ -424,8 +439,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="wan",
-    source_digest="edbdbf46735c725e115dc04ab126f1f82721424f05370559378af0a8216208a9",
-    contract_digest="836da400e5619bfc948c2cf08f3c19707d896302be3e80ab148615b500967e61",
+    source_digest="ca93cf14b853da068fde6e6883436ed491418c6585bd627eefe4b19ddaa5205c",
+    contract_digest="3610d1e286b84575053d5958ced430a7634584d725745d072422f56a838e19b0",
     hosts=(rt.Host("diffusers", ">=0.35,<0.43", classes=("WanTransformer3DModel",)),),
     dims=dims,
     seats=seats,
