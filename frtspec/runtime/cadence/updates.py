@@ -13,6 +13,7 @@ from frtspec.runtime.options import one_of
 
 if TYPE_CHECKING:
     from frtspec.runtime.records import SeatRecord
+    from frtspec.runtime.seats.ledger import Ledger
     from frtspec.runtime.seats.swap import Attachment
 
 
@@ -82,6 +83,17 @@ class Updates(Mapping[str, Update]):
 
     def __repr__(self) -> str:
         return f"<Updates {', '.join(self) or 'none'}>"
+
+    def told(self, ledger: Mapping[str, Ledger]) -> Iterator[str]:
+        """A line for a person on what is held at each cadence, and what came of it so far."""
+        for cadence in dict.fromkeys(update.cadence for update in self.values()):
+            seats = [name for name, update in self.items() if update.cadence == cadence]
+            rows = [ledger[name] for name in seats if name in ledger]
+            calls, held = sum(row.calls for row in rows), sum(row.held for row in rows)
+            line = f"{len(seats)} seats hold a value: run plan.refresh() when the {cadence} changes"
+            if calls:
+                line += f"; so far {held} of {calls} calls were handed it"
+            yield line
 
     def refresh(self, cadence: str | None = None) -> None:
         """All of them, or those of one cadence. Raises Refusal ``option.cadence`` for a cadence

@@ -244,6 +244,7 @@ def _seam_cosine(record: SeatRecord) -> str:
 def _tail(plan: Plan) -> Iterable[str]:
     yield from _fell_through(plan)
     yield from _banded(plan)
+    yield from plan.updates.told(plan.ledger())
     cover = plan.coverage
     if cover.total and not plan.bound:
         yield "no seat is bound: the host runs as it was; plan.require() makes that an error"

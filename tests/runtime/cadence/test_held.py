@@ -44,6 +44,8 @@ def test_every_observation_is_computed_once_and_right_to_the_bit(model: nn.Modul
     modules = dict(model.named_modules())
     plan = attached(model)
     assert plan.bound == HELD, plan.explain("text")
+    told = "4 seats hold a value: run plan.refresh() when the prompt changes"
+    assert f"{told}\n" in plan.explain("text")
     for sample, wanted in zip(SAMPLES, before, strict=True):
         plan.refresh()
         assert torch.equal(forward(sample), wanted)
@@ -51,6 +53,7 @@ def test_every_observation_is_computed_once_and_right_to_the_bit(model: nn.Modul
         steps, samples = len(STEPS), len(SAMPLES)
         assert (row.calls, row.refreshes, row.held) == (steps * samples, samples, 2 * samples)
         assert row.clean
+    assert f"{told}; so far 32 of 48 calls were handed it" in plan.explain("text")
 
     assert receipt.verify(plan.receipt).problems == ()
     sealed = plan.receipt["plan"]
