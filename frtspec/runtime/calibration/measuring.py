@@ -70,6 +70,7 @@ def calibrate(session: Session, *, judge: bool) -> None:
                 bands=bands,
                 percentile=session.options.percentile,
                 capture=None if apart else capture,
+                banks=True,
             )
             measured = draft(seen, session.model, session.binding, session.scheme, every)
             percentile = session.options.percentile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,10 @@ DISPERSION = 4.0
 
 CLIPPING = 1.01
 """A point whose largest sample is this many times its reduced value gets a note."""
+
+CEILING = 20.0
+"""A point under one scale whose magnitude is this many times the median of all such points gets
+a note."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,29 @@ def worth_telling(seen: Observation, seat: str, point: str) -> list[Note]:
         if dead:
             text = f"{dead} of {seen.statistic(seat, point, stat).numel()} are 0 ({stat})"
             found.append(Note(seat, point, "dead", float(dead), text))
+    return found
+
+
+def ceilings(seen: Observation, points: Iterable[tuple[str, str]]) -> list[Note]:
+    """Points that are far above the others of the host: the step of their one scale is as far
+    above, and what is small there is lost."""
+    single = {
+        (seat, point): seen.amax(seat, point)
+        for seat, point in points
+        if any((s.stat, s.per) == ("amax", "tensor") for s in seen.stats(seat, point))
+    }
+    if not single:
+        return []
+    median = sorted(single.values())[(len(single) - 1) // 2]
+    found: list[Note] = []
+    for (seat, point), value in single.items():
+        if value > CEILING * median:
+            text = (
+                f"its magnitude ({value:.4g}) is {value / median:.1f} times the median "
+                f"({median:.4g}) of the {len(single)} points with one scale: "
+                "small values share that scale"
+            )
+            found.append(Note(seat, point, "ceiling", value / median, text))
     return found
 
 

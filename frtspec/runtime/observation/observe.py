@@ -24,6 +24,7 @@ from frtspec.runtime.hosts import routes
 from frtspec.runtime.hosts.host import seat_modules, submodule
 from frtspec.runtime.hosts.places import owner
 from frtspec.runtime.observation import notes
+from frtspec.runtime.observation.banks import bank_recorders, bank_size
 from frtspec.runtime.observation.capture import Capture, CaptureRecorder, SeatCapture
 from frtspec.runtime.observation.notes import Note
 from frtspec.runtime.observation.pointrecorder import PointRecorder
@@ -193,7 +194,8 @@ class Observation:
         return self._routes[seat].seen
 
     def captured(self, seat: str) -> list[SeatCapture]:
-        """Whole calls that were kept; empty without ``capture=``."""
+        """Whole calls that were kept; without ``capture=`` one of each seat with parts of the
+        host or a bank to choose from, and none of others."""
         recorder = self._captures.get(seat)
         return recorder.captures() if recorder else []
 
@@ -209,6 +211,7 @@ def observe(
     max_samples: int | None = None,
     capture: Capture | None = None,
     keep_outputs: bool = False,
+    banks: bool = False,
 ) -> Observation:
     """Run each thunk once and record what ``requests`` ask of the seats' points.
 
@@ -218,6 +221,7 @@ def observe(
     max_samples    at most this many thunks are pulled from the stream
     capture        keep whole calls of the first samples (boundary and seat)
     keep_outputs   keep what each thunk returned
+    banks          refuse seats with experts that no row went to
 
     A seat that can't be calibrated is in ``refusals`` and stops nothing. Raises
     Refusal ``option.*`` or ``calibration.empty``; whatever a thunk raises passes through.
@@ -225,6 +229,7 @@ def observe(
     _check_options(percentile, max_samples)
     seen = Observation(percentile)
     recorders = _recorders(model, seats, requests, bands or {}, capture, seen)
+    recorders += bank_recorders(model, [s for s in seats if s.name in seen._calls]) if banks else []
     with _hooked(recorders), torch.no_grad():
         for thunk in islice(thunks, max_samples):
             output = thunk()
@@ -256,6 +261,8 @@ def judge_statistics(seen: Observation) -> None:
             seen.refusals[name] = problem
             continue
         seen.notes += notes.worth_telling(seen, name, point)
+    usable = [at for at in seen._points if at[0] not in seen.refusals]
+    seen.notes += notes.ceilings(seen, usable)
 
 
 @contextmanager
@@ -348,6 +355,8 @@ def _recorders_of(
         module = submodule(model, owner(seat.path, place))
         mine.append(PointRecorder(seat, point, stats, module, place, bands))
     mine += value_recorders(model, seat)
+    if capture is None and (seat.parts or bank_size(seat)):  # tried on a call of the host
+        capture = Capture(samples=1)
     if capture is not None:
         mine.append(CaptureRecorder(seat, model, modules, capture, bands))
     return mine

@@ -44,7 +44,7 @@ def _seat(parameters: Inventory, record: SeatRecord, seen: Observation | None) -
             "scale": None,
             "measured": _measured(record.name, point, seen),
         }
-        for point in record.seat.points
+        for point in (*record.seat.points, *record.seat.placeless)
     }
     if record.state != "bound" or record.bound is None:
         return {"packs": {}, "points": points, "rows": []}
