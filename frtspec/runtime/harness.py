@@ -11,12 +11,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from frtspec.runtime import numerics
+from frtspec.runtime import numerics, ops
 from frtspec.runtime.dtypes import DTYPES
 from frtspec.runtime.gating import baselines, metrics, selfcheck
 from frtspec.runtime.gating.reference import named
@@ -79,6 +80,7 @@ def run(
     impls: Sequence[type[BoundImpl]],
     *,
     bounds: Sequence[Bound],
+    inner: Sequence[Mapping[str, InnerCase]] = ({},),
     params: Mapping[str, float] | None = None,
     rung: str = "emulate",
     device: torch.device | str = "cpu",
@@ -90,16 +92,19 @@ def run(
     bounds held against the outputs of the whole structure, the impl in its place; an
            impl of a seam has to hold the seam's own gate too. Where an impl has gates of
            its own, those take their place
+    inner  how the structures in the spec's slots are set, one choice each: an impl is handed
+           their references
     params values of the params that have no default
     rung   the kind of rung to run; one that needs a kernel package is not applicable here
     dtype  of the host; None: the first one that the impl admits
     """
     out = []
     for impl in impls:
-        for number, case in enumerate(cases):
+        for (number, case), choice in product(enumerate(cases), inner):
             generator = torch.Generator().manual_seed(seed + number)
             known = {**spec.params, **(params or {})}
-            trial = _Trial(spec, case, impl, bounds, known, rung, torch.device(device), generator)
+            place = torch.device(device)
+            trial = _Trial(spec, case, impl, bounds, known, rung, place, generator, choice)
             out.append(trial.run(dtype))
     return out
 
@@ -179,6 +184,7 @@ class _Trial:
     rung: str
     device: torch.device
     generator: torch.Generator
+    inner: Mapping[str, InnerCase] = field(default_factory=dict)
 
     def run(self, dtype: torch.dtype | None) -> Result:
         facts = self.impl.SPEC
@@ -221,6 +227,7 @@ class _Trial:
             **sizes,
             **scales,
             **given.parts(dtype),
+            **given.groups(self.inner, dtype),
             **self.case.variants,
             **self.params,
         }
@@ -262,7 +269,7 @@ class _Trial:
         run = _on_rows(impl, rung)
         if self.impl.SPEC.seam is None:
             read = inspect.signature(getattr(impl, rung.run)).parameters
-            parts = {name: calls[name] for name in self.impl.SPEC.parts}
+            parts = {n: self._part(n, calls[n]) for n in self.impl.SPEC.parts if n in calls}
             own = {name: value for name, value in inputs.items() if name in read}
             return run(**own, **parts), None
         seam = self.spec.seams[self.impl.SPEC.seam]
@@ -277,6 +284,16 @@ class _Trial:
 
         treated = self.spec.reference(**calls, **{f"{seam.name}_with": in_place})
         return treated, kept[0]
+
+    def _part(self, name: str, given: Any) -> Callable[..., Any]:
+        """A part as the reference has it; of a structure in a slot, what its reference computes."""
+        inner = self.spec.inner.get(name)
+        if inner is None:
+            part: Callable[..., Any] = given
+            return part
+        seam = None if inner.seam is None else inner.spec.seams[inner.seam]
+        function = inner.spec.reference if seam is None else seam.call
+        return ops.inner(name, function, given, ops.ignore, None, **inner.pins)
 
     def _packed(self, slots: Mapping[str, Value], amax: Mapping[str, Tensor]) -> BoundImpl:
         known: dict[str, Any] = {

@@ -87,7 +87,10 @@ def judged(impl: type[BoundImpl], rung: str, device: str = "cpu") -> list[harnes
     cases = cases_of(impl, module)
     assert cases
     bounds = module.SPEC.boundary_gate
-    return harness.run(module.SPEC, cases, [impl], bounds=bounds, rung=rung, device=device)
+    inner = getattr(module, "INNER", ({},))
+    return harness.run(
+        module.SPEC, cases, [impl], bounds=bounds, inner=inner, rung=rung, device=device
+    )
 
 
 @pytest.mark.parametrize(("impl", "rung"), PAIRS, ids=name_of)

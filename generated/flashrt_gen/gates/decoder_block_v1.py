@@ -15,6 +15,7 @@ from itertools import product
 
 import torch
 
+from flashrt_gen.impls.decoder_block_bf16 import DecoderBlockBf16
 from flashrt_gen.structures.decoder_block_v1 import SPEC
 from frtspec.runtime import Bound, BoundImpl, harness
 
@@ -23,7 +24,7 @@ SIZES: tuple[dict[str, int], ...] = (
     {"B": 3, "S": 5, "D": 160, "C": 96, "ffn.F": 128},
 )
 
-IMPLS: tuple[type[BoundImpl], ...] = ()
+IMPLS: tuple[type[BoundImpl], ...] = (DecoderBlockBf16,)
 
 INNER: tuple[dict[str, harness.InnerCase], ...] = (
     {
@@ -153,6 +154,7 @@ def run(
         cases(),
         impls,
         bounds=BOUNDS,
+        inner=INNER,
         rung=rung,
         device=device,
         dtype=dtype,

@@ -79,6 +79,7 @@ def run(
         cases(),
         impls,
         bounds=BOUNDS,
+        inner=INNER,
         rung=rung,
         device=device,
         dtype=dtype,
