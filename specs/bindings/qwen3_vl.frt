@@ -58,6 +58,21 @@ binding qwen3_vl {
       expect class (Linear)
     }
 
+    seat vision_rope : qkv_rope version 2 at model.visual.blocks.{i}.attn {
+      dims { Hq = Hv, Hkv = Hv, D = Dv / Hv }
+      form route (apply_rotary_pos_emb_vision, via = global, args = (q, k, cos, sin))
+      point q_rotated = output[0] of apply_rotary_pos_emb_vision
+      point k_rotated = output[1] of apply_rotary_pos_emb_vision
+      boundary at model.visual.blocks.{i}.attn {
+        q = arg q of apply_rotary_pos_emb_vision,
+        k = arg k of apply_rotary_pos_emb_vision,
+        cos = arg cos of apply_rotary_pos_emb_vision,
+        sin = arg sin of apply_rotary_pos_emb_vision,
+        q_after_rope = output[0] of apply_rotary_pos_emb_vision,
+        k_after_rope = output[1] of apply_rotary_pos_emb_vision
+      }
+    }
+
     seat vision_attention : attention_core version 1 at model.visual.blocks.{i}.attn {
       dims { H = Hv, Hkv = Hv, D = Dv / Hv }
       form route (attention)

@@ -38,6 +38,7 @@ scheme fp8_static {
   at patch_projection version 1 use bf16
   at qk_norm_rope version 1     use bf16
   at qkv_rope version 1         use bf16
+  at qkv_rope version 2         use bf16
 
   otherwise keep "no fp8_static form for this structure"
 }

@@ -18,6 +18,7 @@ scheme int8_dynamic {
   at patch_projection version 1 use bf16
   at qk_norm_rope version 1     use bf16
   at qkv_rope version 1         use bf16
+  at qkv_rope version 2         use bf16
 
   otherwise keep "no int8_dynamic form for this structure"
 }

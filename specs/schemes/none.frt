@@ -16,6 +16,7 @@ scheme none {
   at patch_projection version 1 use bf16
   at qk_norm_rope version 1     use bf16
   at qkv_rope version 1         use bf16
+  at qkv_rope version 2         use bf16
 
   # No quantisation is missing here: nothing executes these yet.
   at decoder_block version 1 keep "no form runs a block as one: its norms and feed-forward part are seats of their own"

@@ -24,6 +24,7 @@ scheme nvfp4_awq {
   at patch_projection version 1 use bf16
   at qk_norm_rope version 1     use bf16
   at qkv_rope version 1         use bf16
+  at qkv_rope version 2         use bf16
 
   otherwise keep "nvfp4_awq is for feed-forward blocks"
 }

@@ -39,6 +39,7 @@ scheme nvfp4_balance {
   at patch_projection version 1 use bf16
   at qk_norm_rope version 1     use bf16
   at qkv_rope version 1         use bf16
+  at qkv_rope version 2         use bf16
 
   otherwise keep "no nvfp4_balance form for this structure"
 }

@@ -19,6 +19,7 @@ scheme w4a16_int4_decode {
   at patch_projection version 1 use bf16
   at qk_norm_rope version 1     use bf16
   at qkv_rope version 1         use bf16
+  at qkv_rope version 2         use bf16
 
   otherwise keep "w4a16_int4_decode is for the products of a decode step"
 }

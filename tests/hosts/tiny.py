@@ -246,7 +246,7 @@ QWEN3_VL = Family(
     {
         **_DENSE,
         **_VISION,
-        "rope": LAYERS,
+        **dict.fromkeys(("rope", "vision_rope"), LAYERS),
         **dict.fromkeys(("patch", "merger_norm", "merger_fc1", "merger_fc2"), 1),
     },
     frozenset({"ffn", "qkv", "o", "vision_norm1", "vision_norm2", "vision_qkv", "merger_norm"}),

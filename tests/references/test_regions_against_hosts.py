@@ -21,6 +21,7 @@ from flashrt_gen.structures import (
     patch_projection_v1,
     qk_norm_rope_v1,
     qkv_rope_v1,
+    qkv_rope_v2,
     vision_ffn_v3,
 )
 from hypothesis import given
@@ -252,6 +253,9 @@ def test_qwen3_vl_vision_turns_in_float32(
     ours = qkv_rope_v1.reference(packed, cos, sin, qkv_bias=bias, d=d, hq=h, hkv=h)
     for mine, other in zip(ours, (*theirs, v), strict=True):
         same(mine[0], other)
+    behind = qkv_rope_v2.reference(q, k, cos[0], sin[0])
+    for mine, other in zip(behind, theirs, strict=True):
+        same(mine, other)
 
 
 # ---------------------------------------------------------------- attention

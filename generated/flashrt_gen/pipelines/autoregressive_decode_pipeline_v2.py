@@ -49,8 +49,8 @@ check_abi(1, __name__)
 PIPELINE = trace.PipelineSpec(
     name="autoregressive_decode_pipeline",
     version=2,
-    source_digest="0e1cb26ac53d20e1d0e6d833c45333d0c4a3fa4743fbf317092fcaa51e1faa45",
-    contract_digest="ff04de8e5abd34c7926e402d0b4d58f24ca066a42f7377e1beec890c7f5f48c3",
+    source_digest="974cc17f114b750ff0f663d002792b3bd92e625f37cd5cca153c94b97266a57f",
+    contract_digest="3fb70e7b1ab97a76260f12bc0e49f0d8a6d9c572ad436f783f87c1180f3fc01d",
     family="autoregressive_decode",
     flows=(
         trace.Flow("window", "request", "host", cadence="request", caller=True),
@@ -115,6 +115,7 @@ PIPELINE = trace.PipelineSpec(
         ("qkv_pack", 1),
         ("qk_norm_rope", 1),
         ("qkv_rope", 1),
+        ("qkv_rope", 2),
         ("attention_core", 1),
         ("attention_core", 2),
         ("gated_delta_core", 1),

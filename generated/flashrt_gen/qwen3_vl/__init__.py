@@ -19,6 +19,9 @@ The cache is handed to layers as `past_key_values`, since 5.24 as `cache`; no se
     patch              patch_projection v1   model.visual.patch_embed
     vision_norm1       norm_fused v1         model.visual.blocks.{i}.norm1
     vision_qkv         linear_proj v1        model.visual.blocks.{i}.attn.qkv
+    vision_rope        qkv_rope v2
+        model.visual.blocks.{i}.attn
+        (function apply_rotary_pos_emb_vision)
     vision_attention   attention_core v1     model.visual.blocks.{i}.attn   (function attention)
     vision_o           linear_proj v1        model.visual.blocks.{i}.attn.proj
     vision_norm2       norm_fused v1         model.visual.blocks.{i}.norm2
@@ -61,6 +64,7 @@ from flashrt_gen.structures import (
     patch_projection_v1,
     qk_norm_rope_v1,
     qkv_pack_v1,
+    qkv_rope_v2,
     vision_ffn_v3,
 )
 from frtspec import runtime as rt
@@ -159,6 +163,45 @@ def vision_qkv(size: Mapping[str, int], i: int) -> rt.Seat:
         points={"x_in": rt.InputOf(at)},
         boundary=rt.Boundary(path=at, inputs={"x": rt.InputOf(at)}, outputs={"y": rt.OutputOf(at)}),
         expects=(rt.Expect("class", ("Linear",)),),
+    )
+
+
+def vision_rope(size: Mapping[str, int], i: int) -> rt.Seat:
+    """qkv_rope v2 at model.visual.blocks.{i}.attn."""
+    at = f"model.visual.blocks.{i}.attn"
+    return rt.Seat(
+        name=f"vision_rope[{i}]",
+        structure=qkv_rope_v2.SPEC,
+        seam=None,
+        path=at,
+        form="route",
+        variants={},
+        params={},
+        dims={"Hq": size["Hv"], "Hkv": size["Hv"], "D": rt.exact_div(size["Dv"], size["Hv"])},
+        slots={},
+        points={
+            "q_rotated": rt.RoutedOutput("apply_rotary_pos_emb_vision", item=0),
+            "k_rotated": rt.RoutedOutput("apply_rotary_pos_emb_vision", item=1),
+        },
+        boundary=rt.Boundary(
+            path=at,
+            inputs={
+                "q": rt.RoutedInput("apply_rotary_pos_emb_vision", "q"),
+                "k": rt.RoutedInput("apply_rotary_pos_emb_vision", "k"),
+                "cos": rt.RoutedInput("apply_rotary_pos_emb_vision", "cos"),
+                "sin": rt.RoutedInput("apply_rotary_pos_emb_vision", "sin"),
+            },
+            outputs={
+                "q_after_rope": rt.RoutedOutput("apply_rotary_pos_emb_vision", item=0),
+                "k_after_rope": rt.RoutedOutput("apply_rotary_pos_emb_vision", item=1),
+            },
+        ),
+        routed=rt.Routed(
+            "apply_rotary_pos_emb_vision",
+            via="global",
+            function="apply_rotary_pos_emb_vision",
+            args={"q": "q", "k": "k", "cos": "cos", "sin": "sin"},
+        ),
     )
 
 
@@ -597,6 +640,7 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
     for i in range(size["Lv"]):
         found.append(vision_norm1(size, i))
         found.append(vision_qkv(size, i))
+        found.append(vision_rope(size, i))
         found.append(vision_attention(size, i))
         found.append(vision_o(size, i))
         found.append(vision_norm2(size, i))
@@ -619,8 +663,8 @@ def seats(model: torch.nn.Module) -> list[rt.Seat]:
 
 HOST = rt.HostBinding(
     name="qwen3_vl",
-    source_digest="f3df005e59a6441357d7f560863a9887190c4dc588a888ed9ef8f12f93e451a7",
-    contract_digest="596eb36bdac6fd972670c208094f2abe84867a227735f7b14037214d127a5983",
+    source_digest="c53e60a820b1d904b62fce3b894bc187484f4dde98518c4e4a8539368a97c0ec",
+    contract_digest="18b57b3e0d004ebc2223010c911dd2e112c89b7d6aa7bbeb25a5072ed55a7364",
     hosts=(rt.Host("transformers", ">=5.13,<6", classes=("Qwen3VLForConditionalGeneration",)),),
     dims=dims,
     seats=seats,

@@ -18,14 +18,15 @@ from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_bf16 import QkvPackBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="bf16_structural",
-    source_digest="082e0460bf6f670ce7e3b5e3e7ccb8eecc4d7971d46e3b76e4cd5161123421c2",
-    contract_digest="132c08e122861121c8f6cda85294f8ed868f9becf5c6ff80b4c87911a6e14980",
+    source_digest="bd58a4d24c90f2152177a9db786f96c3dab61946ec59e81d34d04cf384074f2b",
+    contract_digest="44756af2bdcd3ce913ef0140042ad4750a2613692d927afd8a3a3cad85f2a7ec",
     routes=(
         Route(
             "decoder_ffn",
@@ -71,6 +72,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
         Route(
             "decoder_block",
             None,

@@ -21,14 +21,15 @@ from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_fp8_dynamic import QkvPackFp8Dynamic
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_dynamic",
-    source_digest="b172ec65a828e2720cb971f4c789e7f7d98d421f67a7c6debe942641a8926d9a",
-    contract_digest="c01882f6ea08f124138afd49ef6545ce2993edd9d292c5dec2300464a9a3af9a",
+    source_digest="c729dcdd9f4470c98926fbf68dc1c0463c1f8b3a5703e599e84c8ec2dd802bb2",
+    contract_digest="b0bf8f4de9c24e5952a098e65293b3e8f4771ecc99ea73c09891a8068b2f0d59",
     routes=(
         Route(
             "decoder_ffn",
@@ -52,6 +53,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="no fp8_dynamic form for this structure",
 )

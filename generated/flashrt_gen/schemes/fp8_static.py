@@ -22,6 +22,7 @@ from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from flashrt_gen.impls.vision_ffn_v2_fp8_static import VisionFfnV2Fp8Static
 from flashrt_gen.impls.vision_ffn_v3_fp8_static import VisionFfnV3Fp8Static
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
@@ -30,8 +31,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static",
-    source_digest="e01dd414d769260322585655b35820b67ac5a629e865930169f2475c37eaab90",
-    contract_digest="3764906bd6bb17b9e33cb6b7717d8326c6b8aa4257d95409e369f98e5eded04c",
+    source_digest="2f67818e71b693f7b120b9448bfe7b49510a3e7aeefeed9959371fba2cb934ea",
+    contract_digest="57391ddbb5bb0b66e2cad8df597f51d819cc6a84f4ec0ead671e2f030d287811",
     routes=(
         Route(
             "decoder_ffn",
@@ -104,6 +105,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="no fp8_static form for this structure",
 )

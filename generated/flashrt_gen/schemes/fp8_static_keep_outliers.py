@@ -26,6 +26,7 @@ from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_fp8_static import QkvPackFp8Static
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from flashrt_gen.impls.vision_ffn_v2_fp8_static import VisionFfnV2Fp8Static
 from flashrt_gen.impls.vision_ffn_v3_fp8_static import VisionFfnV3Fp8Static
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi, decisions
@@ -34,8 +35,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="fp8_static_keep_outliers",
-    source_digest="16a89e527136f78393732adc343b999f2fbd2c3ad38490726d27dc29522b081b",
-    contract_digest="3825ba40acaeb98f0903a8b01042212f1bb49ead6c9ff47d4f6618382c599d59",
+    source_digest="81740c33d66c60dff70439b983e83ef6bed7292d6ad053e78ed0d87e41bacc4f",
+    contract_digest="8d43a4b8bd577633da19f6d6aa7984e5fc82b56bb21cd29e604cdfe93170a50c",
     routes=(
         Route(
             "decoder_ffn",
@@ -115,6 +116,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="no fp8_static form for this structure",
 )

@@ -18,14 +18,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="int8_dynamic",
-    source_digest="a53575a6b8793cb4b6402db311a79c640927bf7e7dab167761406bf54473de9f",
-    contract_digest="07fed913ec88dd6492fe6a8ecd4063eb503085ff8f31ca9787f097a3b5926f18",
+    source_digest="a8166f883c86dad60f21464d2b5b1d22c16c551f85ed8e9358a78760009f3cd6",
+    contract_digest="4c5564f90ebd4abfce49352f06507206a4f73fff40183be301c81af4a3e97a5d",
     routes=(
         Route(
             "linear_proj", None, stats={"x_in": Stat(None)}, impl=LinearProjInt8Dynamic, version=1
@@ -41,6 +42,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="no int8_dynamic form for this structure",
 )

@@ -17,14 +17,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="none",
-    source_digest="cbd29d7b60750303f1fa4ca7c00c859474e2f6fcec45c399b9b797835ff63637",
-    contract_digest="ecfcfc7f9063b793ba8e891ff2a9578d66a26aa0aecf14c6004d7dc8b0cb5fcc",
+    source_digest="f82f472881c1bfa092c6a2d4141b671600c0c731e6214c23c0f267097cd6bbf1",
+    contract_digest="ef9899d249a941cd9da99debac917edd9f89216b4b078f87253e1ac03310bdaf",
     routes=(
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
@@ -37,6 +38,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
         Route(
             "decoder_block",
             None,

@@ -20,14 +20,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="nvfp4_awq",
-    source_digest="6d7d72b81b532a5b16fb642925c885a0e6f2eca2457f97e96d2ebb81934f7856",
-    contract_digest="4dc828897b927bba2570525a5f5507136618b4d95536070d60cff21518219f0e",
+    source_digest="7e8342edd097df98c7d0fec495a275457fd4dd8836dd1642dcd820c54e0614e1",
+    contract_digest="add8a8a377879082d292b879ad21545a3798ac27a0b9a443900edd963cddf0c2",
     routes=(
         Route(
             "decoder_ffn",
@@ -51,6 +52,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="nvfp4_awq is for feed-forward blocks",
 )

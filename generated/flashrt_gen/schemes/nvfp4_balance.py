@@ -23,6 +23,7 @@ from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_nvfp4_balance import QkvPackNvfp4Balance
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from flashrt_gen.impls.vision_ffn_v2_nvfp4_balance import VisionFfnV2Nvfp4Balance
 from flashrt_gen.impls.vision_ffn_v3_nvfp4_balance import VisionFfnV3Nvfp4Balance
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
@@ -31,8 +32,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="nvfp4_balance",
-    source_digest="f63b0aa12f2c366bd350548d5d23a5c76d12db5c63a9e9e27f07e30cd5498d5f",
-    contract_digest="f2724666cffa52398cbae9a42e0a74e9d0fbdd6a59de9a30b19132bdea51cbe6",
+    source_digest="0eae56b48b7f422d7c77446cf05b3e7ee6711044f45a71309d737cf84870fb18",
+    contract_digest="a93094775c892b5c0ef496b990874aea4576ed108b9751e1dfb9a01597dcff35",
     routes=(
         Route(
             "decoder_ffn",
@@ -94,6 +95,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="no nvfp4_balance form for this structure",
 )

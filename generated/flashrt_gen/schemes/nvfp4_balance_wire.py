@@ -22,6 +22,7 @@ from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_pack_nvfp4_balance import QkvPackNvfp4Balance
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from flashrt_gen.impls.vision_ffn_v2_nvfp4_balance_wire import VisionFfnV2Nvfp4BalanceWire
 from flashrt_gen.impls.vision_ffn_v3_nvfp4_balance_wire import VisionFfnV3Nvfp4BalanceWire
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
@@ -30,8 +31,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="nvfp4_balance_wire",
-    source_digest="ca8274d8fc0b256b938c44af6dc126848f7ad27f04a7f3124f22395d6520d58d",
-    contract_digest="d7cd2162815e8f0ce118ed1a328f5c9e52ba5bc55008d41bfc04c6e61027ce9e",
+    source_digest="e32d9f4fedef961f6d45a665e9c071bcc23d0908c61d346b070aceaed6d06ef5",
+    contract_digest="a532d41ccdf79c6bc179cdd91798aa5497063cf210aed15d104362881b1192f1",
     routes=(
         Route(
             "decoder_ffn",
@@ -87,6 +88,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="no nvfp4_balance form for this structure",
 )

@@ -19,14 +19,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="nvfp4_dynamic",
-    source_digest="8ef8ddc627f47a298c2bac646145d3c9f134b6a445e23ba21d5d6bc276007f3b",
-    contract_digest="446a4af6940ff06bc5cffd7aefc9bc90e60e3a44dd6fd312b1e3e156199cf115",
+    source_digest="ab04bdd2bf0e16122199d102035800ea01d64ab1ab5700f92d469fd3b79ed46d",
+    contract_digest="109a7eada5429eb820cb93d8b862cce95c11f0dd3e825207fa59c23d75c0fdf1",
     routes=(
         Route(
             "linear_proj", None, stats={"x_in": Stat(None)}, impl=LinearProjNvfp4Dynamic, version=1
@@ -49,6 +50,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="no nvfp4_dynamic form for this structure",
 )

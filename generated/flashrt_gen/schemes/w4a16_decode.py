@@ -21,14 +21,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="w4a16_decode",
-    source_digest="c6e762ecf0c9640c73bd839f47596e9fdb84f7e596df7d4468660c596688e260",
-    contract_digest="e2a9acdacb0a1988048ae055e9c6d4361c2ef1bfb4104ea6ca520a7ed4bd7b65",
+    source_digest="0822a8a4d38b448a45d7ae5d2aefe0db5a197cf195890ec4ae9e16432c7d516e",
+    contract_digest="8783a1030e0a61cc5385e85464c589a93272c5f6a992db23597cdbe8204cd3a2",
     routes=(
         Route(
             "decoder_ffn",
@@ -56,6 +57,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="w4a16_decode is for the feed-forward blocks of a decode step",
 )

@@ -19,14 +19,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="w4a16_int4_decode",
-    source_digest="a352c2ea3336fec361329346900795da76cf78329b753fe8087f62e18e9f5724",
-    contract_digest="3ffbb7ee5452e34d1d555f95bfc8b86da58d59a881862e7bae318ed4175d3101",
+    source_digest="9ff12c1a7ba72e17000b8487c7e25ab13e6ce9bc8af00cf4cdc8715d83dab278",
+    contract_digest="70e780e0635062735af881f03796253a3f8ce9315ae8f9d725afadc7386c5085",
     routes=(
         Route(
             "decoder_ffn",
@@ -47,6 +48,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="w4a16_int4_decode is for the products of a decode step",
 )

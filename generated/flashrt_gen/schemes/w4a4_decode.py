@@ -22,14 +22,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="w4a4_decode",
-    source_digest="a9285612f423f1dc744aca63eda80900f7442d063e60e64c97f3cd3c93355883",
-    contract_digest="82456e16b42c630bca9daae850ea84cf6358049ae903afcfa809e9fd0b0eb180",
+    source_digest="e58fec07853289d23a5ad1da6f1ef91a19469982559d9bc13e9fb404b22b0935",
+    contract_digest="844913466dfe74a663a9b1b5b8f43d07bf9a1b8cd61e54b3ec0cf9018aacf1b5",
     routes=(
         Route(
             "moe_experts",
@@ -52,6 +53,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="w4a4_decode is for experts and projections of a decode step",
 )

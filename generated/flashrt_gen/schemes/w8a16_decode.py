@@ -22,14 +22,15 @@ from flashrt_gen.impls.norm_fused_v2_bf16 import NormFusedV2Bf16
 from flashrt_gen.impls.patch_projection_bf16 import PatchProjectionBf16
 from flashrt_gen.impls.qk_norm_rope_bf16 import QkNormRopeBf16
 from flashrt_gen.impls.qkv_rope_bf16 import QkvRopeBf16
+from flashrt_gen.impls.qkv_rope_v2_bf16 import QkvRopeV2Bf16
 from frtspec.runtime import Route, SchemeSpec, Stat, check_abi
 
 check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="w8a16_decode",
-    source_digest="dd774f5a175e8214da4e3f3463ba199d5feb594163292696de8b8dcc2ffdd1e6",
-    contract_digest="9b6b3f42bf8826fe5af1e389c4d1030460c51db423efe3bbe61380fdb7144a27",
+    source_digest="444eb1fefb2f424a8d1604a5f2cc6403221d0d241d4ba980fec8a0fe1019b6d4",
+    contract_digest="6f03ff5f4225026e5e87c0e8d62bd6b480cd7a025bd8793652f847c1d6d9257f",
     routes=(
         Route(
             "decoder_ffn",
@@ -52,6 +53,7 @@ SCHEME = SchemeSpec(
         Route("patch_projection", None, stats={}, impl=PatchProjectionBf16, version=1),
         Route("qk_norm_rope", None, stats={}, impl=QkNormRopeBf16, version=1),
         Route("qkv_rope", None, stats={}, impl=QkvRopeBf16, version=1),
+        Route("qkv_rope", None, stats={}, impl=QkvRopeV2Bf16, version=2),
     ),
     otherwise="w8a16_decode is for the products of a decode step",
 )

@@ -69,9 +69,9 @@ pipeline autoregressive_decode_pipeline version 2 {
 
   embeds (
     decoder_ffn version 1, vision_ffn version 2, vision_ffn version 3, qkv_pack version 1,
-    qk_norm_rope version 1, qkv_rope version 1, attention_core version 1, attention_core version 2,
-    gated_delta_core version 1, gated_delta_core version 2, linear_proj version 1, patch_projection version 1,
-    norm_fused version 1, norm_fused version 2, moe_experts version 1
+    qk_norm_rope version 1, qkv_rope version 1, qkv_rope version 2, attention_core version 1,
+    attention_core version 2, gated_delta_core version 1, gated_delta_core version 2, linear_proj version 1,
+    patch_projection version 1, norm_fused version 1, norm_fused version 2, moe_experts version 1
   )
 
   conform prefill_populates_decode_state            : populated_before_loop (kv_state)

@@ -19,7 +19,7 @@ Run = Callable[[Mapping[str, Any]], Tensor]
 WRITTEN = ("rope_deltas",)
 """What a host itself writes at each call."""
 
-ROUTED = ("attention_core", "qk_norm_rope", "gated_delta_core")
+ROUTED = ("attention_core", "qk_norm_rope", "qkv_rope", "gated_delta_core")
 
 
 def runner(model: nn.Module) -> Run:

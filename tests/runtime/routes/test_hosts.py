@@ -14,7 +14,7 @@ HOSTS = (
     pytest.param(LLAMA, {"attention"}, marks=pytest.mark.slow),
     pytest.param(GEMMA3, {"rope", "attention"}, marks=pytest.mark.slow),
     (SIGLIP, {"attention"}),
-    pytest.param(QWEN3_VL, {"vision_attention", "rope", "attention"}, marks=pytest.mark.slow),
+    (QWEN3_VL, {"vision_rope", "vision_attention", "rope", "attention"}),
     (QWEN3_5, {"delta", "rope", "attention"}),
     (WAN, {"qk", "attention", "cross_attention"}),
     pytest.param(COSMOS, {"qk", "attention", "cross_attention"}, marks=pytest.mark.slow),
