@@ -48,6 +48,8 @@ def _pattern(found: Discover, structure: Structure) -> Py:
         named["called"] = pyrepr(dict(found.called))
     if found.update:
         named["update"] = pyrepr(True)
+    if found.block:
+        named["block"] = pyrepr(True)
     return _spread("Pattern", named)
 
 

@@ -48,6 +48,7 @@ class _Pattern:
     held: dict[str, Span] = field(default_factory=dict)
     route: ir.RouteRef | None = None
     update: bool = False
+    block: bool = False
 
     def build(self) -> ir.Discover:
         roles = tuple(self.role(m) for m in self.node.members if isinstance(m, ast.RoleDecl))
@@ -74,6 +75,7 @@ class _Pattern:
             route=self.route,
             called=called,
             update=self.update,
+            block=self.block,
             span=self.node.span,
         )
         if not self.lost:
@@ -88,14 +90,17 @@ class _Pattern:
             self.update = True
             self.slow(node)
             return
+        if node.name.id == "block" and self.target.structure.parts and self.target.seam is None:
+            self.block = True
+            return
         form = seat_form(self.context, node, siblings=False)
         if form.route is None and node.name.id in words.FORMS:
             self.context.error(
                 WHERE,
                 f"a pattern has no `form {node.name.id}`",
                 node.span,
-                help="a route is written `form route (attention)`, an update `form update`; swap "
-                "and siblings follow from the roles",
+                help="a route is written `form route (attention)`, an update `form update`, a "
+                "whole structure with parts `form block`; swap and siblings follow from the roles",
             )
         self.route = form.route
 

@@ -29,8 +29,6 @@ from tests.live.scan_hosts import HOSTS, TEXT, qwen3_moe
 FAMILIES = pytest.mark.parametrize("name", HOSTS)
 
 BOUND = {module.name for module in pkgutil.iter_modules(flashrt_gen.__path__)}
-SCANNED_FORMS = ("swap", "siblings", "route", "update")
-"""Seats that patterns describe. A block is made of what the other seats are on."""
 
 
 @cache
@@ -56,17 +54,16 @@ def compiled() -> dict[str, HostBinding]:
 
 
 def wanted(name: str, model: nn.Module) -> list[Seat]:
-    """The seats of the hand-written binding that patterns can describe."""
+    """The seats of the hand-written binding."""
     if name not in BOUND:
         return []
     binding = importlib.import_module(f"flashrt_gen.{name}").HOST
-    seats = binding.seats(model)
-    return [seat for seat in seats if seat.form in SCANNED_FORMS]
+    return list(binding.seats(model))
 
 
 def key(seat: Seat) -> tuple[object, ...]:
     members = seat.siblings.members if seat.siblings else ()
-    return seat.structure.name, seat.seam, seat.path, members
+    return seat.structure.name, seat.seam, seat.path, seat.form, members
 
 
 @FAMILIES

@@ -169,6 +169,7 @@ MISTAKES = [
         "unknown value of variant activation `gelo`",
     ),
     ("role act  :", "form swap\n    role act  :", "FRT0745", "has no `form swap`"),
+    ("role act  :", "form block\n    role act  :", "FRT0745", "has no `form block`"),
     ("role act  :", "dims (Q)\n    role act  :", "FRT0201", "unknown dim `Q`"),
 ]
 

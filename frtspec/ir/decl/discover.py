@@ -66,7 +66,9 @@ class Discover:
     around the seat's module; ``ports`` is empty where no boundary is given. ``dims``: sizes
     that a seat sets although no weight shows them. ``placeless``: points that no host
     shows anywhere, with the reason. ``called``: names of arguments. ``update``: the seat is a
-    module whose result changes more slowly than its host runs it."""
+    module whose result changes more slowly than its host runs it. ``block``: the seat is a whole
+    module that owns what its roles hold and leaves the structure's parts to the host; roles
+    stand in the order in which the module calls them."""
 
     seam: str | None
     roles: tuple[Role, ...]
@@ -79,4 +81,5 @@ class Discover:
     route: RouteRef | None
     called: tuple[tuple[str, tuple[str, ...]], ...]
     update: bool
+    block: bool
     span: Span

@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from frtspec.live.scan import held, match
+from frtspec.live.scan.blocks import Blocks
 from frtspec.live.scan.catalog import structures_of
 from frtspec.live.scan.coverage import coverage
 from frtspec.live.scan.draft import draft, unwritable
@@ -60,6 +61,8 @@ def scan(
     run.writable()
     run.settle(forward)
     run.outermost()
+    if forward is not None:
+        run.blocks(forward)
     seats = run.in_order()
     text, families = draft(run.tree, seats, name)
     return ScanResult(
@@ -118,7 +121,7 @@ class _Scan:
         for structure in self.structures:
             for pattern in structure.discover:
                 own = [role for role in pattern.roles if role.where != "around"]
-                alone = pattern.route is None and not pattern.needs_run
+                alone = not (pattern.route or pattern.needs_run or pattern.block)
                 if alone and any(wanted(role) for role in own):
                     yield structure, pattern
 
@@ -287,6 +290,26 @@ class _Scan:
             for seat in self.seats
             if not any(module.startswith(f"{path}.") for path in whole for module in seat.modules())
         ]
+
+    def blocks(self, forward: Callable[[], Any]) -> None:
+        """Seats on whole blocks, beside those on what they are made of."""
+        assert self.seen is not None
+        found = Blocks(self.tree, self.structures, self.seen, self.rejected).all(forward)
+        found = [seat for seat in found if self._path_written(seat)]
+        ways = [[seat] for seat in found]
+        problems = verified(self.tree.model, ways, forward) if found else []
+        for seat, problem in zip(found, problems, strict=True):
+            if problem[0] is None:
+                self.seats.append(seat)
+            else:
+                self.rejected[seat.path] = Trouble("disagrees", problem[0])
+
+    def _path_written(self, seat: FoundSeat) -> bool:
+        path = unwritable(seat)
+        if path is not None:
+            what = f"`{path}` is no path of the language: one starts with a letter"
+            self.rejected[seat.path] = Trouble("no_path", what)
+        return path is None
 
     def in_order(self) -> list[FoundSeat]:
         """Seats in the order of the model."""

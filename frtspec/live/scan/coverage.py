@@ -16,7 +16,7 @@ def coverage(tree: Tree, seats: Sequence[FoundSeat], seen: Watched | None) -> Co
     total = sum(value for value, _ in sizes.values())
     held = sum(value for value, paths in sizes.values() if claimed & set(paths))
     if seen is not None and seen.total_flops:
-        modules = {m for seat in seats if not seat.pattern.route for m in seat.modules()}
+        modules = {m for seat in seats if _counts(seat) for m in seat.modules()}
         outermost = [m for m in modules if not any(m.startswith(f"{o}.") for o in modules)]
         seated = sum(seen.flops.get(module, 0) for module in outermost)
         routed = {seat.path for seat in seats if seat.pattern.route is not None}
@@ -26,6 +26,12 @@ def coverage(tree: Tree, seats: Sequence[FoundSeat], seen: Watched | None) -> Co
     flops = sum(2 * size for _, size in products)
     seated = sum(2 * size for path, size in products if path in claimed)
     return Coverage(total, held, flops, seated, False)
+
+
+def _counts(seat: FoundSeat) -> bool:
+    """Whether all that the seat's modules compute is the seat's: a route takes a function of
+    its module, a block leaves parts to the host."""
+    return seat.pattern.route is None and not seat.pattern.block
 
 
 def _own(path: str, seen: Watched) -> int:

@@ -136,6 +136,8 @@ class _Writer:
             yield f"dims {{ {', '.join(sizes)} }}"
         if seat.pattern.route is not None:
             yield f"form route ({_routed(seat.pattern.route)})"
+        if seat.pattern.block:
+            yield "form block"
         if seat.pattern.update:
             yield f"form update (cadence = {seat.cadence})  # a run does not show which"
         yield from self.settings(seat)

@@ -102,6 +102,7 @@ def _shape(seat: FoundSeat, stem: str | None, number: int) -> tuple[object, ...]
         text(seat.expects),
         seat.pattern.route and seat.pattern.route.name,
         seat.cadence,
+        seat.form,
     )
 
 

@@ -52,8 +52,8 @@ class FoundSeat:
 
     @property
     def form(self) -> str:
-        if self.pattern.update:
-            return "update"
+        if self.pattern.update or self.pattern.block:
+            return "update" if self.pattern.update else "block"
         return "route" if self.pattern.route else "siblings" if self.members else "swap"
 
     @property

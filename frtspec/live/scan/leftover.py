@@ -21,7 +21,7 @@ def left_out(
     """Every projection, convolution, norm, attention and stack of weights in no seat, and
     every region that has a structure's shape and failed."""
     claimed = {path for seat in seats for path in seat.claims}
-    modules = {path for seat in seats if not seat.pattern.route for path in seat.modules()}
+    modules = {p for s in seats if not (s.pattern.route or s.pattern.block) for p in s.modules()}
     # A route takes a function of its module, and none of what the module holds itself.
     routed = {seat.path for seat in seats if seat.pattern.route}
     modules |= {path for path in routed if not tree.modules[path]._parameters}

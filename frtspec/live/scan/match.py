@@ -61,13 +61,13 @@ def candidates(
     choices = [_choices(roles, by_kind.get(kind, [])) for kind, roles in kinds.items()]
     for chosen in product(*choices):
         filled = {name: leaf for part in chosen for name, leaf in part.items()}
-        yield from _solved(structure, own, filled)
+        yield from solved(structure, own, filled)
 
 
 def _at(tree: Tree, path: str, structure: StructureSpec, own: list[Role]) -> Iterator[Filled]:
     leaf = tree.leaf(path)
     if leaf is not None and len(own) == 1 and leaf.kind == own[0].kind:
-        yield from _solved(structure, own, {own[0].name: leaf})
+        yield from solved(structure, own, {own[0].name: leaf})
 
 
 def below(tree: Tree, path: str) -> list[Leaf] | None:
@@ -124,7 +124,7 @@ def _choices(roles: list[Role], leaves: list[Leaf]) -> list[dict[str, Leaf]]:
     ]
 
 
-def _solved(
+def solved(
     structure: StructureSpec, roles: list[Role], leaves: dict[str, Leaf]
 ) -> Iterator[Filled]:
     """The slots and dims of one filling, for each layout that the sizes allow."""

@@ -223,6 +223,8 @@ class Twin:
             value = parts[names.index(wanted)]
         if weight.view == "flat":
             value = value.flatten(1)
+        if weight.view == "squeeze":
+            value = value.squeeze(0)
         return value.mT if weight.layout == "out_in" else value
 
 

@@ -82,6 +82,8 @@ class Pattern:
     route     the function that the seat's module looks up; None where the module is the seat
     called    argument in ``ports`` -> names that it has on known hosts
     update    the seat is a module whose result changes more slowly than its host runs it
+    block     the seat is a whole module: it owns what its roles hold, in the order in which
+              they are called, and leaves the structure's parts to the host
     """
 
     seam: str | None
@@ -96,11 +98,14 @@ class Pattern:
     route: Routed | None = None
     called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     update: bool = False
+    block: bool = False
 
     @property
     def needs_run(self) -> bool:
         """Whether the seat's module is called with several values, or gives several; of a
         seam, whether no weight shows some of its sizes."""
+        if self.block:
+            return False
         if self.seam is not None:
             return bool(self.dims)
         several = any(at.arg is not None or at.item is not None for at in self.ports.values())

@@ -32,11 +32,11 @@ from torch import Tensor
 from torch.nn import functional as nnf
 
 from frtspec.dims import Poly, dims
-from frtspec.runtime import Bound, StructureSpec, check_abi, ops
+from frtspec.runtime import Bound, Held, Pattern, Role, RoleAt, StructureSpec, check_abi, ops
 
 check_abi(1, __name__)
 
-SOURCE_DIGEST = "42356ee7d684ccb4ed882fae810833dd8bf278cd1abcb38e52d6fbb94f4fe13c"
+SOURCE_DIGEST = "8191853e824d04a00037ec5db419cc6caa9258f56eb49e438e8b4b233c68ecee"
 CONTRACT_DIGEST = "4ff0c1811105ec2c54c443b06eeb586734418afa94411acaec47df6ce475c98e"
 
 B, M, D, C, F, Nq, Nk, Nv = dims("B", "M", "D", "C", "F", "Nq", "Nk", "Nv")
@@ -234,6 +234,80 @@ def reference(
     return q, k, v, y
 
 
+DISCOVER = (
+    Pattern(
+        seam=None,
+        roles=(
+            Role(
+                "steps",
+                "parameter",
+                holds=(Held(("steps",), when=lambda v: v["modulation"] == "per_token_table"),),
+            ),
+            Role("before", "layer_norm", gives="eps"),
+            Role(
+                "q",
+                "linear",
+                holds=(Held(("w_q",)), Held(("b_q",), optional=True)),
+                called=(("to_q", "q_proj", "q"),),
+            ),
+            Role(
+                "k",
+                "linear",
+                holds=(
+                    Held(("w_k",), when=lambda v: v["fanout"] == "qkv"),
+                    Held(("b_k",), optional=True, when=lambda v: v["fanout"] == "qkv"),
+                ),
+                called=(("to_k", "k_proj", "k"),),
+            ),
+            Role(
+                "v",
+                "linear",
+                holds=(
+                    Held(("w_v",), when=lambda v: v["fanout"] == "qkv"),
+                    Held(("b_v",), optional=True, when=lambda v: v["fanout"] == "qkv"),
+                ),
+                called=(("to_v", "v_proj", "v"),),
+            ),
+            Role(
+                "o",
+                "linear",
+                holds=(
+                    Held(("w_o",), when=lambda v: v["modulation"] == "per_token_table"),
+                    Held(("b_o",), when=lambda v: v["modulation"] == "per_token_table"),
+                ),
+            ),
+            Role("after", "layer_norm", gives="eps"),
+            Role(
+                "up",
+                "linear",
+                holds=(
+                    Held(("w_up",), when=lambda v: v["modulation"] == "per_token_table"),
+                    Held(("b_up",), when=lambda v: v["modulation"] == "per_token_table"),
+                ),
+            ),
+            Role(
+                "down",
+                "linear",
+                holds=(
+                    Held(("w_down",), when=lambda v: v["modulation"] == "per_token_table"),
+                    Held(("b_down",), when=lambda v: v["modulation"] == "per_token_table"),
+                ),
+            ),
+        ),
+        points={
+            "attn_in": RoleAt("input", "q"),
+            "o_in": RoleAt("input", "o"),
+            "ffn_in": RoleAt("input", "up"),
+            "ffn_hid": RoleAt("input", "down"),
+        },
+        variants={"modulation": "per_token_table", "fanout": "qkv"},
+        ports={"x": RoleAt("input"), "table": RoleAt("arg", arg="table"), "y": RoleAt("output")},
+        excluded=lambda v: v["modulation"] == "per_token_table" and v["fanout"] == "q_only",
+        called={"table": ("temb", "e")},
+        block=True,
+    ),
+)
+
 SPEC = StructureSpec(
     name="modnorm_qkv_chain",
     version=3,
@@ -290,4 +364,5 @@ SPEC = StructureSpec(
     latency_against=("host_chain",),
     reference=reference,
     parts={"self_attention": (0,), "cross_attention": (0,)},
+    discover=DISCOVER,
 )

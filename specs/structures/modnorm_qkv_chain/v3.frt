@@ -74,6 +74,30 @@ structure modnorm_qkv_chain version 3 {
     yield y = cast(f32(h) + f32(f) * t[:, :, 5], x)            when modulation is per_token_table
   }
 
+  discover {
+    form block
+    role steps  : parameter (steps)
+    role before : layer_norm gives eps
+    role q      : linear (w_q, b_q)
+    role k      : linear (w_k, b_k)
+    role v      : linear (w_v, b_v)
+    role o      : linear (w_o, b_o)
+    role after  : layer_norm gives eps
+    role up     : linear (w_up, b_up)
+    role down   : linear (w_down, b_down)
+    called q (to_q, q_proj, q)
+    called k (to_k, k_proj, k)
+    called v (to_v, v_proj, v)
+    called table (temb, e)
+    variant modulation = per_token_table
+    variant fanout = qkv
+    point attn_in = input of q
+    point o_in    = input of o
+    point ffn_in  = input of up
+    point ffn_hid = input of down
+    boundary at seat { x = input, table = arg table, y = output }
+  }
+
   gate boundary on real_distribution { cosine >= 0.999, max_abs, p99_abs }
   gate latency  per shape { net_positive including boundary, against (host_chain) }
 
