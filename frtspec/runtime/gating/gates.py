@@ -22,6 +22,7 @@ import torch
 
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.gating import metrics
+from frtspec.runtime.gating.percall import CallFigures, PerCall, told, worst_call
 from frtspec.runtime.gating.reference import Pair, SeatReference, named
 from frtspec.runtime.seats.forms import Form, Forms
 from frtspec.runtime.seats.guard import Band
@@ -51,6 +52,8 @@ class GateResult:
     metrics   what was measured; ``bounds`` what it was held against
     also      further measurements that were not judged, by name
     label     which samples: ``held-out`` or ``fit residual``
+    calls     of a seat that a sample calls several times: the figures of each call;
+              ``metrics`` has the worst of them
     """
 
     gate: str
@@ -61,6 +64,7 @@ class GateResult:
     also: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     label: str = ""
+    calls: tuple[CallFigures, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -74,14 +78,14 @@ def reference_agreement(reference: SeatReference, captures: Sequence[SeatCapture
     """The structure's reference with the host's weights against what the host computed.
 
     Compared where a mistake can't hide behind a residual: at the seat's outputs, at
-    the seat's inputs and at the boundary, each relative to its own size (rel_l2).
+    the seat's inputs and at the boundary, each relative to its own size (rel_l2), call by call.
     """
-    values: dict[str, metrics.Values] = {}
+    values: dict[str, PerCall] = {}
     tolerance: dict[str, float] = {}
     for capture in captures:
         for pair in reference.agreement(capture):
-            values.setdefault(pair.what, metrics.Values()).add(
-                {pair.what: pair.host}, {pair.what: pair.reference}
+            values.setdefault(pair.what, PerCall()).add(
+                capture.call, {pair.what: pair.host}, {pair.what: pair.reference}
             )
             tolerance.setdefault(pair.what, agreement_tolerance(pair))
     scores = {what: found.scores() for what, found in values.items()}
@@ -91,15 +95,33 @@ def reference_agreement(reference: SeatReference, captures: Sequence[SeatCapture
         return GateResult("reference", "failed", reason)
     distance = {what: found.metrics["rel_l2"] for what, found in scores.items()}
     bounds = tuple(Bound(what, "<=", tolerance[what]) for what in distance)
+    calls = _distances(values)
     missed = [
         f"{bound.metric} is {distance[bound.metric]:.3g} away (rel_l2), {bound.value:.3g} is allowed"
+        + _at(calls, bound.metric)
         for bound in bounds
         if not metrics.meets(distance[bound.metric], bound)
     ]
     if missed:
-        return GateResult("reference", "fail", "; ".join(missed), distance, bounds)
+        return GateResult("reference", "fail", "; ".join(missed), distance, bounds, calls=calls)
     reason = f"host and reference agree at {', '.join(distance)}"
-    return GateResult("reference", "pass", reason, distance, bounds)
+    notes = told(captures, calls)
+    return GateResult("reference", "pass", reason, distance, bounds, notes=notes, calls=calls)
+
+
+def _distances(values: Mapping[str, PerCall]) -> tuple[CallFigures, ...]:
+    """Of each call, how far every place is; empty where there is one call."""
+    by_call: dict[int, dict[str, float]] = {}
+    for what, found in values.items():
+        for row in found.figures():
+            by_call.setdefault(row.call, {})[what] = row.metrics["rel_l2"]
+    return tuple(CallFigures(call, row) for call, row in sorted(by_call.items()))
+
+
+def _at(calls: Sequence[CallFigures], metric: str) -> str:
+    """Which call is worst by a metric, where there are several."""
+    call = worst_call(calls, metric)
+    return "" if call is None else f" (in call {call} of {len(calls)} judged)"
 
 
 def agreement_tolerance(pair: Pair) -> float:
@@ -125,20 +147,25 @@ def saturation(
 ) -> GateResult:
     """The amax of the judged samples against the calibrated one, at each static point.
 
-    ``metrics`` holds the ratio for each point, ``also`` both amax values. The verdict is
+    ``metrics`` holds the ratio for each point (``calls``: in each call of a sample), ``also``
+    both amax values. The verdict is
     ``warn`` past ``CLIPS_FROM``; whether that matters is the boundary gate's to say.
     """
     ratios: dict[str, float] = {}
     also: dict[str, dict[str, float]] = {}
+    by_call: dict[int, dict[str, float]] = {}
     for point in dict.fromkeys(points):
         limit, peak = calibrated.amax(seat.name, point), max(seen.per_sample(seat.name, point))
         ratios[point] = peak / limit
         also[point] = {"calibrated_amax": limit, "seen_amax": peak}
+        for call, reached in enumerate(seen.per_call(seat.name, point)):
+            by_call.setdefault(call, {})[point] = reached / limit
     if not ratios:
         return GateResult("saturation", "not_applicable", "no point here has a static scale")
+    calls = tuple(CallFigures(call, found) for call, found in sorted(by_call.items()))
     bounds = tuple(Bound(point, "<=", CLIPS_FROM) for point in ratios)
     texts = {
-        point: f"{point} reaches {also[point]['seen_amax']:.6g},"
+        point: f"{point} reaches {also[point]['seen_amax']:.6g}{_at(calls, point)},"
         f" {ratio:.3g} times the calibrated {also[point]['calibrated_amax']:.6g}"
         for point, ratio in sorted(ratios.items(), key=lambda item: -item[1])
     }
@@ -146,9 +173,8 @@ def saturation(
     verdict = "pass"
     if past:
         verdict = "warn" if all(math.isfinite(ratio) for ratio in ratios.values()) else "failed"
-    return GateResult(
-        "saturation", verdict, "; ".join(past or texts.values()), ratios, bounds, also
-    )
+    reason = "; ".join(past or texts.values())
+    return GateResult("saturation", verdict, reason, ratios, bounds, also, calls=calls)
 
 
 # ---------------------------------------------------------------- parity and boundary
@@ -184,29 +210,33 @@ def kernel_parity(
         reason = "the emulate rung is what other rungs are held against"
         return GateResult("parity", "not_applicable", reason)
     emulate = emulation(bound)
-    values = metrics.Values()
+    values = PerCall()
     outputs = reference.outputs
-    rows: list[torch.Tensor] = []
+    rows: dict[int, list[torch.Tensor]] = {}
     for capture in captures:
         inputs = reference.seat_inputs(capture)
         theirs, ours = named(outputs, emulate(*inputs)), named(outputs, bound.call(*inputs))
-        values.add(theirs, ours)
-        if values.fault is None:
-            rows += [metrics.row_errors(ours[name], theirs[name]) for name in theirs]
+        if values.add(capture.call, theirs, ours):
+            errors = [metrics.row_errors(ours[name], theirs[name]) for name in theirs]
+            rows.setdefault(capture.call, []).extend(errors)
     k = reference.contraction()
     bounds = (
         Bound("row_rel_l2", "<=", parity_bound(k, chained=chained(bound.impl.SPEC))),
         Bound("worst_row_rel_l2", "<=", metrics.ROW),
     )
     scores = values.scores()
+    calls: list[CallFigures] = []
     if not scores.broken:
-        errors = torch.cat(rows)
-        by_row = {
-            "row_rel_l2": metrics.row_distance(errors),
-            "worst_row_rel_l2": float(errors.max()),
-        }
+        for call, found in sorted(rows.items()):
+            every = torch.cat(found)
+            row = metrics.row_distance(every)
+            calls.append(
+                CallFigures(call, {"row_rel_l2": row, "worst_row_rel_l2": float(every.max())})
+            )
+        by_row = {b.metric: max(each.metrics[b.metric] for each in calls) for b in bounds}
         scores = replace(scores, metrics={**by_row, "rel_l2": scores.metrics["rel_l2"]})
-    return _judged("parity", scores, bounds, notes=(f"K = {k}",))
+    notes = (f"K = {k}", *told(captures, calls))
+    return _judged("parity", scores, bounds, notes=notes, calls=calls if len(calls) > 1 else ())
 
 
 def emulation(bound: BoundSeat) -> Forms:
@@ -224,20 +254,29 @@ def boundary(
     shown in ``also``. Where the host has no such boundary the seam's own gate judges
     and the result's name is ``seam``.
     """
-    full, seam = metrics.Values(), metrics.Values()
+    full, seam = PerCall(), PerCall()
     for capture in captures:
         found = reference.against(capture, bound.call)
         if found.full is not None:
-            full.add(*found.full)
+            full.add(capture.call, *found.full)
         if found.seam is not None:
-            seam.add(*found.seam)
+            seam.add(capture.call, *found.seam)
     structure = bound.seat.structure
     if not reference.has_boundary and reference.seam is not None:
         why = bound.seat.boundary.none if bound.seat.boundary else None
-        notes = (f"no full boundary on this host: {why or 'the binding declares none'}",)
-        return _judged("seam", seam.scores(), reference.seam.gates, notes=notes, label=label)
+        calls = seam.figures()
+        notes = (
+            f"no full boundary on this host: {why or 'the binding declares none'}",
+            *told(captures, calls),
+        )
+        bounds = reference.seam.gates
+        return _judged("seam", seam.scores(), bounds, notes=notes, label=label, calls=calls)
     also = {"seam": seam.scores().metrics} if reference.seam is not None else {}
-    return _judged("boundary", full.scores(), structure.boundary_gate, also=also, label=label)
+    calls, bounds = full.figures(), structure.boundary_gate
+    notes = told(captures, calls)
+    return _judged(
+        "boundary", full.scores(), bounds, also=also, notes=notes, label=label, calls=calls
+    )
 
 
 def boundary_of(
@@ -261,11 +300,16 @@ def _judged(
     also: Mapping[str, Mapping[str, float]] | None = None,
     notes: tuple[str, ...] = (),
     label: str = "",
+    calls: Sequence[CallFigures] = (),
 ) -> GateResult:
     notes = (*notes, *scores.notes)
     if scores.broken:
         return GateResult(gate, "failed", scores.broken, {}, bounds, also or {}, notes, label)
-    missed = metrics.violations(scores.metrics, bounds)
+    missed = [
+        f"{text}{_at(calls, bound.metric)}"
+        for bound in bounds
+        for text in metrics.violations(scores.metrics, [bound])
+    ]
     judged = [b.metric for b in bounds if b.op is not None and b.metric in scores.metrics]
     held = [f"{metric} {scores.metrics[metric]:.6g}" for metric in judged]
     return GateResult(
@@ -277,6 +321,7 @@ def _judged(
         also or {},
         notes,
         label,
+        tuple(calls),
     )
 
 

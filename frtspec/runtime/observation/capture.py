@@ -13,6 +13,7 @@ from frtspec.dims import Shape
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.host import submodule
 from frtspec.runtime.hosts.places import laid_out, owner, place_text
+from frtspec.runtime.observation.keeping import Keeping
 from frtspec.runtime.observation.recorders import Recorder, input_count, named_inputs
 from frtspec.runtime.seats.calls import Signature, first_tensor, row_count
 from frtspec.runtime.seats.guard import Band
@@ -21,29 +22,47 @@ from frtspec.runtime.spec import Place, Seat, Weight
 
 @dataclass(frozen=True)
 class Capture:
-    """How much to keep: the first ``calls`` calls of the first ``samples`` samples, at
-    most ``max_rows`` rows of each (spread evenly, the first row always among them;
-    only where every input of the structure folds rows)."""
+    """How much to keep of the first ``samples`` samples: the first call, at most ``max_rows``
+    rows of it (spread evenly, the first row always among them; only where every input of
+    the structure folds rows).
+
+    calls          where a seat is called several times in a sample: about so many of its calls,
+                   from the first to the last; 1: the first alone
+    later_samples  samples of which calls after the first are kept
+    later_rows     rows of those
+    later_bytes    seat -> what its later calls may take in one sample; None: any
+    """
 
     samples: int = 4
     calls: int = 1
     max_rows: int = 512
+    later_samples: int = 2
+    later_rows: int = 16
+    later_bytes: Mapping[str, int] | None = None
 
 
 BYTES = 1 << 31
 ROWS = (16, 512)
-"""Calls kept for the per-seat gates: at most this much memory for all seats together,
+"""First calls kept for the per-seat gates: at most this much memory for all seats together,
 within these rows a sample."""
+
+CALLS = 32
+LATER_BYTES = 1 << 29
+"""Calls of a sample beside its last that the per-seat gates run on, and what the ones after
+the first may take for all seats together."""
 
 
 def budget(
     seats: Sequence[Seat], parameters: Mapping[str, tuple[int, torch.dtype]], samples: int
 ) -> Capture:
-    """One call of so many samples, with as many rows as the memory for captures allows."""
-    row = sum(_row_bytes(seat, parameters) for seat in seats) or 1
+    """So many samples, with as many rows as the memory for captures allows."""
+    by_seat = {seat.name: _row_bytes(seat, parameters) for seat in seats}
+    row = sum(by_seat.values()) or 1
     least, most = ROWS
     rows = max(least, min(most, BYTES // (row * samples)))
-    return Capture(samples=samples, calls=1, max_rows=rows)
+    whole = LATER_BYTES // Capture.later_samples
+    later = {name: whole * mine // row for name, mine in by_seat.items()}
+    return Capture(samples=samples, calls=CALLS, max_rows=rows, later_bytes=later)
 
 
 def _row_bytes(seat: Seat, parameters: Mapping[str, tuple[int, torch.dtype]]) -> int:
@@ -59,13 +78,16 @@ class SeatCapture:
     """One call: the boundary's tensors by port name, and the seat's own by position.
 
     Where the seat has no boundary on the host, ``inputs`` and ``outputs`` are empty.
-    ``seat_outputs`` is a tensor, or a tuple with one for each sibling.
+    ``seat_outputs`` is a tensor, or a tuple with one for each sibling. ``call``: the how
+    many-th of its sample (in its band of rows), from 0; ``calls``: how many that had.
     """
 
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
     seat_inputs: tuple[Tensor, ...]
     seat_outputs: Any
+    call: int = 0
+    calls: int = 1
 
 
 @dataclass
@@ -75,6 +97,20 @@ class _Round:
     ports: dict[str, Tensor] = field(default_factory=dict)
     given: dict[str, tuple[Tensor, ...]] = field(default_factory=dict)
     returned: dict[str, Any] = field(default_factory=dict)
+    size: int = 0
+
+
+@dataclass
+class _Open:
+    """The calls of the sample that runs, in one band."""
+
+    keeping: Keeping
+    rounds: dict[int, _Round] = field(default_factory=dict)
+
+    def give_up(self, *, ended: bool = False) -> None:
+        held = {call: round.size for call, round in self.rounds.items()}
+        for call in self.keeping.given_up(held, ended=ended):
+            del self.rounds[call]
 
 
 def _ports(seat: Seat) -> dict[str, Place]:
@@ -91,7 +127,8 @@ def _ports(seat: Seat) -> dict[str, Place]:
 
 
 class CaptureRecorder(Recorder):
-    """Whole calls of the first samples. The nth tensor at each place belongs to call n."""
+    """Whole calls of the first samples. The nth tensor at each place belongs to call n; where
+    places see different numbers of tensors, only the first of each is known to belong together."""
 
     def __init__(
         self,
@@ -110,6 +147,8 @@ class CaptureRecorder(Recorder):
         shapes = seat.structure.shapes
         self.by_rows = all(shapes[name][0].rows for name in seat.structure.inputs if name in shapes)
         self.rounds: dict[tuple[int, int, int], _Round] = {}
+        self.made: dict[tuple[int, int], int] = {}
+        self._open: dict[int, _Open] = {}
         self._sample = 0
         self._calls: dict[tuple[str, str, int], int] = {}
 
@@ -156,10 +195,23 @@ class CaptureRecorder(Recorder):
             return
         call = self._calls.get((side, name, band), 0)
         self._calls[side, name, band] = call + 1
-        if self._sample >= self.capture.samples or call >= self.capture.calls:
+        if self._sample >= self.capture.samples:
             return
-        held = self.rounds.setdefault((self._sample, band, call), _Round())
-        getattr(held, side)[name] = self._own(value, band)
+        now = self._open.setdefault(band, _Open(self._keeping()))
+        if not now.keeping.wants(call):
+            return
+        held, own = now.rounds.setdefault(call, _Round()), self._own(value, band, later=call > 0)
+        getattr(held, side)[name] = own
+        held.size += _size(own)
+        now.give_up()
+
+    def _keeping(self) -> Keeping:
+        capture, room = self.capture, self.capture.later_bytes
+        several = self._sample < capture.later_samples
+        return Keeping(
+            capture.calls if several else 1,
+            None if room is None else room.get(self.seat.name, 0) // max(1, len(self.bands)),
+        )
 
     def _band(self, value: Any) -> int | None:
         """The band that a call's rows lie in, as its place in the list; None: in none."""
@@ -168,27 +220,37 @@ class CaptureRecorder(Recorder):
             return 0
         return next((k for k, band in enumerate(self.bands) if band.holds(rows)), None)
 
-    def _own(self, value: Any, band: int) -> Any:
+    def _own(self, value: Any, band: int, *, later: bool) -> Any:
         if isinstance(value, tuple | list):
-            return tuple(self._own(item, band) for item in value)
+            return tuple(self._own(item, band, later=later) for item in value)
         if not isinstance(value, Tensor):
             return value
         value = value.detach()
-        rows, most = row_count(value), self._most(band)
+        rows, most = row_count(value), self._most(band, later=later)
         if self.by_rows and rows > most:
             keep = torch.linspace(0, rows - 1, most, device=value.device)
             return value.reshape(rows, -1)[keep.round().long()]
         return value.clone()
 
-    def _most(self, band: int) -> int:
+    def _most(self, band: int, *, later: bool) -> int:
         """Rows to keep of a call: no more than asked for, and as many as the band needs."""
         most = self.capture.max_rows
+        if later:
+            most = min(most, self.capture.later_rows)
         if not self.bands:
             return most
         mine = self.bands[band]
         return max(most - most % mine.multiple, mine.least)
 
     def end_sample(self) -> None:
+        for band, now in self._open.items():
+            now.give_up(ended=True)
+            passed = {count for (_, _, at), count in self._calls.items() if at == band}
+            self.made[self._sample, band] = max(passed)
+            for call, round in now.rounds.items():
+                if call == 0 or len(passed) == 1:
+                    self.rounds[self._sample, band, call] = round
+        self._open.clear()
         self._sample += 1
         self._calls.clear()
 
@@ -229,7 +291,7 @@ class CaptureRecorder(Recorder):
     def captures(self) -> list[SeatCapture]:
         inputs = self.seat.boundary.inputs if self.seat.boundary else {}
         found = []
-        for held in self.rounds.values():
+        for (sample, band, call), held in self.rounds.items():
             if held.returned.keys() != self.modules.keys():
                 continue
             given = held.given[next(iter(self.modules))]
@@ -242,9 +304,18 @@ class CaptureRecorder(Recorder):
                     {port: held.ports[port] for port in held.ports if port not in inputs},
                     given,
                     returned if self.seat.siblings is not None else returned[0],
+                    call,
+                    self.made[sample, band],
                 )
             )
         return found
+
+
+def _size(value: Any) -> int:
+    """Bytes of the tensors that were kept."""
+    if isinstance(value, tuple):
+        return sum(map(_size, value))
+    return value.numel() * value.element_size() if isinstance(value, Tensor) else 0
 
 
 def _axes(shape: Shape) -> str:

@@ -147,6 +147,12 @@ class Observation:
                 return tuple(found.largest)
         return ()
 
+    def per_call(self, seat: str, point: str) -> tuple[float, ...]:
+        """The largest magnitude of each call of a sample at the point, over samples; empty
+        where calls were not looked at one by one, or every sample had one."""
+        found = self._points[seat, point].per_call()
+        return found if len(found) > 1 else ()
+
     def samples_of(self, seat: str, point: str) -> int:
         """How many samples the statistics of a point rest on."""
         return self._points[seat, point].samples
@@ -353,7 +359,8 @@ def _recorders_of(
         if place is None:
             raise _no_place(seat, point)
         module = submodule(model, owner(seat.path, place))
-        mine.append(PointRecorder(seat, point, stats, module, place, bands))
+        by_call = capture is not None and capture.calls > 1
+        mine.append(PointRecorder(seat, point, stats, module, place, bands, by_call=by_call))
     mine += value_recorders(model, seat)
     if capture is None and (seat.parts or bank_size(seat)):  # tried on a call of the host
         capture = Capture(samples=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 from frtspec.runtime.calibration.statistics import Collector, collector
@@ -14,13 +15,17 @@ from frtspec.runtime.seats.calls import row_count
 from frtspec.runtime.seats.guard import Band
 from frtspec.runtime.spec import Place, Seat, Stat
 
+CALLS = 32
+"""Calls of a sample whose largest magnitude is kept apart; those after count as one."""
+
 
 class PointRecorder(Recorder):
     """The statistics of one point, over every call of a sample and every sample.
 
     ``bands``: only calls with such row counts count; empty: all do. ``hits`` and
     ``outside`` count the calls of each sample inside and outside them; ``broken`` holds
-    for each sample with a NaN or an Inf what it holds.
+    for each sample with a NaN or an Inf what it holds. ``by_call``: whether the largest
+    magnitude of each call of a sample is kept too, the largest over samples.
     """
 
     def __init__(
@@ -31,6 +36,8 @@ class PointRecorder(Recorder):
         module: nn.Module,
         place: Place,
         bands: Sequence[Band] = (),
+        *,
+        by_call: bool = False,
     ) -> None:
         super().__init__(seat)
         self.point, self.module, self.place, self.bands = point, module, place, bands
@@ -39,6 +46,8 @@ class PointRecorder(Recorder):
         self.outside: list[int] = []
         self.broken: dict[int, set[str]] = {}
         self._hits = self._outside = 0
+        self.by_call = by_call
+        self._each: list[Tensor] = []
 
     def _collector(self, stat: Stat) -> Collector:
         found = collector(stat)
@@ -64,9 +73,24 @@ class PointRecorder(Recorder):
         if self.bands and not any(band.holds(row_count(value)) for band in self.bands):
             self._outside += 1
             return
+        if self.by_call:
+            self._see_call(value)
         self._hits += 1
         for each in self.collectors.values():
             each.see(value)
+
+    def _see_call(self, value: Tensor) -> None:
+        largest = value.abs().amax().float()
+        place = min(self._hits, CALLS)
+        if place == len(self._each):
+            self._each.append(largest)
+        else:
+            self._each[place] = torch.maximum(self._each[place], largest)
+
+    def per_call(self) -> tuple[float, ...]:
+        """The largest magnitude of each call, over samples; the last is of that call and all
+        after it."""
+        return tuple(torch.stack(self._each).tolist()) if self._each else ()
 
     def close_sample(self) -> list[tuple[Collector, Tensor]]:
         """What the sample leaves for each collector, still on its device."""

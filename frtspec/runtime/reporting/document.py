@@ -152,6 +152,7 @@ def _gate(result: GateResult) -> Json:
         "also": {name: dict(values) for name, values in result.also.items()},
         "notes": list(result.notes),
         "label": result.label,
+        "calls": [{"call": row.call, "metrics": dict(row.metrics)} for row in result.calls],
     }
 
 

@@ -117,7 +117,9 @@ def test_nothing_captured_is_no_agreement():
 def amax_only(values):
     """An observation of one seat by its per-sample amax."""
     return SimpleNamespace(
-        amax=lambda seat, point: max(values[point]), per_sample=lambda seat, point: values[point]
+        amax=lambda seat, point: max(values[point]),
+        per_sample=lambda seat, point: values[point],
+        per_call=lambda seat, point: (),
     )
 
 
