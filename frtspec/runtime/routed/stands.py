@@ -296,7 +296,7 @@ class SpanStand(Served):
         if frame.done:
             raise Again(frame, failed("arguments", f"{self.plan.routed.name} was called twice"))
         why = self._touched(frame, given, handed)
-        call = self.call({**handed, **self._laid_out(frame.tables)}, given)
+        call = self.call({**handed, **self._laid_out(frame.tables, handed)}, given)
         if why is None:
             why = call if isinstance(call, Failed) else self.guard.failed(call)
         if why is not None:
@@ -304,11 +304,22 @@ class SpanStand(Served):
         assert isinstance(call, RoutedCall)
         return call
 
-    def _laid_out(self, tables: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def _laid_out(
+        self, tables: Mapping[str, Tensor], handed: Mapping[str, Any]
+    ) -> dict[str, Tensor]:
+        """The tables as the structure has them. One row of positions is the same for every
+        sequence of a batch, where the host would spread it too."""
         shapes, dims = self.plan.seat.structure.shapes, self.plan.seat.dims
-        return {
+        found = {
             port: laid_out(value, self._table(port).layout, shapes.get(port, ()), dims)
             for port, value in tables.items()
+        }
+        stream = next((value for value in handed.values() if isinstance(value, Tensor)), None)
+        if stream is None or stream.shape[0] == 1:
+            return found
+        return {
+            port: value.expand(stream.shape[0], *value.shape[1:]) if value.shape[0] == 1 else value
+            for port, value in found.items()
         }
 
     def _table(self, port: str) -> Table:

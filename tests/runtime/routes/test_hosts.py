@@ -12,7 +12,7 @@ from tests.runtime.routes.support import attached, moved, own, runner, same, sha
 HOSTS = (
     (QWEN3, {"rope", "attention"}),
     pytest.param(LLAMA, {"attention"}, marks=pytest.mark.slow),
-    pytest.param(GEMMA3, {"rope", "attention"}, marks=pytest.mark.slow),
+    (GEMMA3, {"rope", "attention"}),
     (SIGLIP, {"attention"}),
     (QWEN3_VL, {"vision_rope", "vision_attention", "rope", "attention"}),
     (QWEN3_5, {"delta", "rope", "attention"}),
