@@ -117,11 +117,25 @@ def decide(session: Session, seen: observe.Observation) -> None:
                 record.keep("scheme", record.decision.reason)
 
 
+def yields(session: Session, block: SeatRecord) -> bool:
+    """Keeps the host's block where the caller asked for values inside to be held: a bound
+    block would compute them anew at every call."""
+    held = [record.name for record in _inside(session, block) if record.seat.form == "update"]
+    if held:
+        names = ", ".join(held)
+        block.keep("block", f"{names} inside hold what the caller refreshes, as asked for")
+    return bool(held)
+
+
+def _inside(session: Session, block: SeatRecord) -> list[SeatRecord]:
+    at = f"{block.seat.path}."
+    return [record for record in session.open_records() if record.seat.path.startswith(at)]
+
+
 def owned(session: Session, block: SeatRecord) -> None:
     """Seats inside a bound block are its own: the block computes what they would."""
-    for record in session.open_records():
-        if record.seat.path.startswith(f"{block.seat.path}."):
-            record.keep("block", f"inside the block {block.name}, which owns its children")
+    for record in _inside(session, block):
+        record.keep("block", f"inside the block {block.name}, which owns its children")
 
 
 def rule(session: Session, record: SeatRecord, found: Found, *, pending: bool = False) -> None:

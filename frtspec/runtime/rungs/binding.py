@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from frtspec.runtime.cadence.bind import bind_held
 from frtspec.runtime.chains.negotiate import negotiate, writers, written
-from frtspec.runtime.eligibility.selecting import owned
+from frtspec.runtime.eligibility.selecting import owned, yields
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.host import seat_weights
 from frtspec.runtime.isolation import isolated
@@ -25,14 +25,19 @@ log = logging.getLogger("frtspec.runtime")
 
 
 def bind(session: Session) -> None:
-    """Builds each seat through its ladder: blocks first, whose children are seats of their own
-    only where the block is not bound; producers of chains after their consumers."""
+    """Builds each seat through its ladder: what holds values first, then blocks, whose children
+    are seats of their own only where the block is not bound; producers of chains after their consumers."""
     declared = session.binding.links(session.model)
     later = writers(declared, session.links)
     budget = Budget(session.options.memory_budget, session.device)
-    order = {r.name: (r.seat.form != "block", r.name in later) for r in session.records}
+    order = {
+        r.name: (r.seat.form != "update", r.seat.form != "block", r.name in later)
+        for r in session.records
+    }
     for record in sorted(session.open_records(), key=lambda record: order[record.name]):
         if not record.open:  # a child of a block that is bound by now
+            continue
+        if record.seat.form == "block" and yields(session, record):
             continue
         with isolated([record], "binding"):
             budget.admit(record.name, _needed(session, record.seat))

@@ -122,6 +122,24 @@ def test_the_host_comes_back_object_for_object(attached: Any) -> None:
     assert torch.equal(run(model), before)
 
 
+def test_a_block_stays_where_values_inside_are_held(wan: nn.Module) -> None:
+    plan = rt.build(
+        WAN.binding(),
+        wan,
+        lambda sample: [wan(**sample) for _ in range(2)][-1],
+        observations=WAN.samples(1, torch.bfloat16),
+        scheme="fp8_static",
+        rungs=("torch", "emulate"),
+        prefix_cadence=True,
+    )
+    block = plan.seat("block[0]")
+    plan.detach()
+    assert block.state == "kept"
+    assert "cross_k[0], cross_v[0] inside hold" in block.reason
+    for name in ("cross_k[0]", "ffn[0]"):
+        assert plan.seat(name).state == "bound", plan.seat(name).reason
+
+
 def test_a_part_is_what_the_host_computes_there(wan: nn.Module) -> None:
     """Between the projections and the output of the host's own call, nothing is changed."""
     seat, block = block_of(wan), wan.blocks[0]
