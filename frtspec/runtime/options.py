@@ -90,7 +90,8 @@ class AttachOptions(BuildOptions, total=False):
                    (both sides under ``torch.compile``) or "captured" (both as a CUDA graph)
     baselines      which of the baselines that specs name are timed beside the host, by word
                    ("torch_compile" costs a compilation); "none"; None: all of them
-    max_trials     host trials that the search for a union may take
+    max_trials     host trials that the search for what holds may take: in a union of units, and
+                   (half of them at most) inside units that miss as a whole
     """
 
     held_out: Any

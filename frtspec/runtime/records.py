@@ -113,11 +113,22 @@ class SeatRecord:
             self.bound = None
 
 
+@dataclass(frozen=True)
+class Trial:
+    """One trial of a unit without some of its seats; ``verdict`` as a unit's."""
+
+    without: tuple[str, ...]
+    verdict: str
+    reason: str
+
+
 @dataclass
 class UnitRecord:
     """Seats that were judged together on the host: one unit, or a union of several.
 
     verdict: accepted, kept, refused or failed. kind: structure, chain, route or union.
+    trials: of a unit that misses as a whole, those without its most sensitive seats; ``seats``
+    are then the ones left.
     """
 
     name: str
@@ -127,6 +138,7 @@ class UnitRecord:
     host: GateResult | None = None
     latency: Latency | None = None
     kind: str = "structure"
+    trials: tuple[Trial, ...] = ()
 
 
 @dataclass(frozen=True)

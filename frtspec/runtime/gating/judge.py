@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.gating import trial
+from frtspec.runtime.gating import trial, within
 from frtspec.runtime.gating.trial import Outcome
 from frtspec.runtime.gating.union import Found, search
 from frtspec.runtime.gating.units import Unit, units_of
 from frtspec.runtime.hosts.coverage import weight_paths
-from frtspec.runtime.records import SeatRecord
+from frtspec.runtime.records import SeatRecord, Trial
 
 if TYPE_CHECKING:
     from frtspec.runtime.session import Session
@@ -24,21 +24,27 @@ log = logging.getLogger("frtspec.runtime")
 def judge(session: Session) -> list[SeatRecord]:
     """Judges every bound seat on the host; returns those to activate, in host order."""
     winners: list[tuple[Unit, Outcome]] = []
+    trials, spent = session.options.max_trials, 0
     for unit in units_of(session.open_records(), session.chains, _sizes(session)):
         trial.enforce_rules(session, unit.records)
         outcome, left = _until_clean(session, unit.name, unit.records)
         if outcome is None:
             continue
         unit.records = left
-        session.units.append(outcome.record(unit.name, left, kind=unit.kind))
+        rows: list[Trial] = []
+        if outcome.missed:
+            outcome, rows = _backed_off(session, unit, outcome, trials // 2 - spent)
+            spent += max(0, len(rows) - 1)
+        made = outcome.record(unit.name, unit.records, kind=unit.kind)
+        session.units.append(replace(made, trials=tuple(rows)))
         log.info("unit %s: %s, %s", unit.name, outcome.verdict, outcome.reason)
         if outcome.verdict == "accepted":
             winners.append((unit, outcome))
         else:
-            outcome.settle(left)
-    found = search(winners, lambda units: _together(session, units), session.options.max_trials)
-    _drop(session, [unit for unit, _ in winners], found)
-    chosen = {record.name for unit in found.chosen for record in unit.records if record.open}
+            outcome.settle(unit.records)
+    union = search(winners, lambda units: _together(session, units), trials - spent)
+    _drop(session, [unit for unit, _ in winners], union)
+    chosen = {record.name for unit in union.chosen for record in unit.records if record.open}
     return [record for record in session.open_records() if record.name in chosen]
 
 
@@ -50,6 +56,42 @@ def _sizes(session: Session) -> dict[str, float]:
         )
         for record in session.open_records()
     }
+
+
+def _backed_off(
+    session: Session, unit: Unit, whole: Outcome, budget: int
+) -> tuple[Outcome, list[Trial]]:
+    """A unit that misses what the host requires, without its most sensitive seats, which are
+    refused; the unit keeps the others. Where no trial held, it is left as it is. With it all
+    trials, that of the whole first; none where there was none to make."""
+    order = within.groups(unit)
+
+    def left(drop: int) -> list[SeatRecord]:
+        gone = {record.name for group in order[:drop] for record in group}
+        return [record for record in unit.records if record.open and record.name not in gone]
+
+    found = within.search(len(order), lambda n: trial.attempt(session, unit.name, left(n)), budget)
+    if not found.trials:
+        return whole, []
+    rows = [Trial((), whole.verdict, whole.reason)]
+    for drop, outcome in found.trials:
+        gone = tuple(record.name for group in order[:drop] for record in group)
+        rows.append(Trial(gone, outcome.verdict, outcome.reason))
+    if found.dropped is None or found.outcome is None:
+        return whole, rows
+    for record in (record for group in order[: found.dropped] for record in group):
+        record.refuse(
+            Refusal(
+                "gate.host",
+                f"with all of {unit.name}, {whole.reason}; without its {found.dropped} most"
+                f" sensitive of {len(order)} it holds, and this one is among them (rel_l2"
+                f" {within.error(record):.3g} at its boundary)",
+                fix="use a finer scheme for this seat, or lower floors=",
+                seat=record.name,
+            )
+        )
+    unit.records = [record for record in unit.records if record.open]
+    return found.outcome, rows
 
 
 def _together(session: Session, units: Sequence[Unit]) -> Outcome | None:

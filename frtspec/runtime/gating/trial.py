@@ -66,6 +66,16 @@ class Outcome:
                 record.keep("latency", self.reason)
 
     @property
+    def accurate(self) -> bool:
+        """Whether every seat did its part and the host gate holds; speed is another question."""
+        return self.verdict in ("accepted", "kept")
+
+    @property
+    def missed(self) -> bool:
+        """Whether the host gate, and nothing else, speaks against the seats."""
+        return self.host is not None and not self.host.holds and not self.astray
+
+    @property
     def closeness(self) -> float:
         """How close the trial left the host to itself, in the metric of its band."""
         for band in metrics.BANDS.values():

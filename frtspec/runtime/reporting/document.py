@@ -164,6 +164,10 @@ def _unit(unit: UnitRecord) -> Json:
         "seats": list(unit.seats),
         "host": _gate(unit.host) if unit.host is not None else None,
         "latency": asdict(speed) if speed is not None else None,
+        "trials": [
+            {"without": list(row.without), "verdict": row.verdict, "reason": row.reason}
+            for row in unit.trials
+        ],
     }
 
 
