@@ -101,3 +101,23 @@ def test_held_out_samples_need_not_reach_every_expert() -> None:
         )
     record = plan.seat("experts[0]")
     assert record.code.startswith("gate."), record.reason  # it got that far: NVFP4 is coarse
+
+
+def test_what_experts_hold_is_in_the_coverage_that_can_be_required() -> None:
+    """The projections alone are a small part of a host whose weights are experts."""
+    model = host(idle=False)
+    (sample,) = tiny.QWEN3_MOE.samples(1)
+    with rt.build(
+        HOST,
+        model,
+        lambda s: model(**s),
+        observations=[sample],
+        scheme="fp8_static",
+        rungs=("emulate",),
+    ) as plan:
+        assert plan.bound and plan.coverage.share < 0.05
+        assert "mlp.experts.gate_up_proj" in plan.explain(format="text")
+        plan.require(1)
+        with pytest.raises(rt.Refusal) as caught:
+            plan.require(1, coverage=0.5)
+        assert caught.value.code == "plan.require" and "50.0% are required" in caught.value.what
