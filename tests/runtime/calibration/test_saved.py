@@ -190,6 +190,25 @@ def test_what_differs_in_the_specs_is_named(saved, binding, differs):
     assert found.fix == calibration_key.FIXES[differs]
 
 
+@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(calibration_key.Key)])
+def test_each_field_of_the_key_is_compared_by_itself(saved, name):
+    """A file that differs from this host in one field alone, whichever it is."""
+    loaded = rt.Calibration.load(saved[0])
+    other = dataclasses.replace(loaded.key, **{name: "something else"})
+    found = refusal(small.tiny_decoder(), calibration=dataclasses.replace(loaded, key=other))
+    assert found.code == "calibration.key" and found.shape == {"differs": name}
+    assert f"{name} is something else there and {getattr(loaded.key, name)} here" in found.what
+    assert found.fix == calibration_key.FIXES[name]
+    assert other.digest != loaded.key.digest  # so that "auto" looks for another file
+
+
+def test_several_differing_fields_are_all_named(saved):
+    loaded = rt.Calibration.load(saved[0])
+    other = dataclasses.replace(loaded.key, weights="w", scheme="s")
+    found = refusal(small.tiny_decoder(), calibration=dataclasses.replace(loaded, key=other))
+    assert found.shape == {"differs": "weights+scheme"}
+
+
 def test_another_dtype_host_or_package_is_named(saved, monkeypatch):
     found = refusal(small.tiny_decoder().to(torch.bfloat16), calibration=saved[0])
     assert found.shape["differs"] == "weights+dtype"
