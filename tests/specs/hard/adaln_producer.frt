@@ -47,18 +47,15 @@ structure adaln_producer version 1 {
   qualify for step_table { 2 * C >= D }
 }
 
-impl step_table for adaln_producer version 1 {
-  """The projections of the known steps, looked up by a fingerprint of the conditioning."""
-  form step_table (point = step, max_steps = 64, relative_margin = 0.001, unknown = refuse)
+impl plain for adaln_producer version 1 {
+  """The norm as it is written; the projections of known steps may come from a table."""
   numerics { acc f32, store s f32, out bf16 }
   admits x { bf16, f32 }
   rung emulate
 }
 
 impl fused_fp8 for adaln_producer version 1 {
-  """The whole norm in one kernel, writing the quantised wire of the projection behind it."""
-  form step_table (point = step, max_steps = 64, relative_margin = 0.001, unknown = refuse)
-  form quantised_output (port = y, format = fp8_e4m3, range = modulated)
+  """The whole norm in one kernel."""
   only norm (layer)
   admits x { bf16, f32 }
   numerics { acc f32, out bf16 }
