@@ -7,6 +7,7 @@ import warnings
 import pytest
 import torch
 from flashrt_gen.llama import HOST
+from torch.nn import functional as nnf
 from transformers import DynamicCache
 
 from frtspec import runtime as rt
@@ -54,3 +55,14 @@ def test_an_argument_that_no_seat_knows_reaches_the_hosts_own_module(attached) -
             mlp(**wrong)
         row = plan.ledger()["ffn[0]"]
         assert row.fallbacks == count and row.last_reason
+
+
+def test_a_host_that_reads_a_bound_weight_itself_gets_the_hosts_own(attached) -> None:
+    model, plan = attached
+    projection, x = model.model.layers[0].self_attn.o_proj, torch.randn(3, 128)
+    assert "o[0]" in plan.bound
+    by_hand = nnf.linear(x, projection.weight)
+    treated = projection(x)
+    plan.detach()
+    assert torch.equal(model.model.layers[0].self_attn.o_proj(x), by_hand)
+    assert not torch.equal(treated, by_hand)
