@@ -22,6 +22,7 @@ from frtspec.runtime.options import AttachOptions, BuildOptions
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord, UnitRecord
 from frtspec.runtime.rungs.impl import BoundImpl
+from frtspec.runtime.rungs.racing import Race, race
 from frtspec.runtime.seats.ledger import FallbackWarning, Ledger
 from frtspec.runtime.seats.swap import detach
 from frtspec.runtime.spec import (
@@ -88,6 +89,7 @@ __all__ = [
     "OutputOf",
     "Pattern",
     "Plan",
+    "Race",
     "Refusal",
     "Refused",
     "Role",
@@ -124,6 +126,7 @@ __all__ = [
     "numerics",
     "ops",
     "qualify",
+    "race",
     "receipt",
     "require",
     "require_digest",

@@ -2,8 +2,8 @@
 is climbed.
 
 A decision only puts a rung first among those that are asked for; it is probed like any
-other, and where it is not admitted the next in order is tried. Nothing is measured here,
-and nothing that runs by itself writes here: who raced rungs calls ``record``.
+other, and where it is not admitted the next in order is tried. Nothing is measured here, and
+``attach`` never writes here: ``rungs.racing`` does, and who raced rungs by other means.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -27,6 +29,9 @@ from frtspec.runtime.errors import Refusal
 from frtspec.runtime.receipt import digest
 from frtspec.runtime.seats.guard import Band
 from frtspec.runtime.spec import ImplSpec, Seat
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 log = logging.getLogger("frtspec.runtime")
 
@@ -121,17 +126,20 @@ class RungCache:
         *,
         declared: Sequence[str],
         receipt: str | None = None,
+        winner: str | None = None,
     ) -> Decision:
-        """Keeps the fastest of the rungs that ran, for this key, over what was known.
+        """Keeps the winner of the rungs that ran, for this key, over what was known.
 
         times_ms   label of a rung -> its time; ``declared``: the labels that the impl has
         receipt    digest of the receipt that holds the measurement
+        winner     one of ``times_ms``; None: the one with the least time
 
         Raises Refusal ``decisions.undeclared`` for a rung that the impl does not have,
         ``decisions.emulate`` and ``decisions.times``; ``store.locked``.
         """
         _check(times_ms, declared)
-        winner = min(times_ms, key=lambda name: times_ms[name])
+        winner = winner or min(times_ms, key=lambda name: times_ms[name])
+        _check({winner: times_ms.get(winner, 0.0)}, declared)
         decision = Decision(key, winner, dict(times_ms), receipt)
         with store.locked(self.path):
             store.sweep(self.path)
@@ -188,6 +196,9 @@ def _parsed(path: Path) -> dict[str, Decision]:
         raise _Damaged(f"it is no JSON ({error})") from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise _Damaged(f"it is not of schema {SCHEMA}")
+    wrong = next(_validator().iter_errors(found), None)
+    if wrong is not None:
+        raise _Damaged(f"{wrong.json_path}: {wrong.message[:200]}")
     body = {name: value for name, value in found.items() if name != "digest"}
     if found.get("digest") != digest(body):
         raise _Damaged("it was changed: the digest does not fit")
@@ -195,10 +206,19 @@ def _parsed(path: Path) -> dict[str, Decision]:
         rows = {at: _decision(row) for at, row in found["decisions"].items()}
     except (KeyError, TypeError, AttributeError, Refusal) as error:
         raise _Damaged(f"a decision is none ({error})") from None
-    wrong = [at for at, row in rows.items() if at != _digest(row.key)]
-    if wrong:
-        raise _Damaged(f"decision {wrong[0][:12]} stands under another's key")
+    astray = [at for at, row in rows.items() if at != _digest(row.key)]
+    if astray:
+        raise _Damaged(f"decision {astray[0][:12]} stands under another's key")
     return rows
+
+
+@cache
+def _validator() -> Validator:
+    """Of the published schema, ``rungs.schema.json``."""
+    from jsonschema import Draft202012Validator  # only a file that is there needs it
+
+    text = resources.files(__package__).joinpath("rungs.schema.json").read_text("utf-8")
+    return Draft202012Validator(json.loads(text))
 
 
 def _decision(row: Mapping[str, Any]) -> Decision:
