@@ -13,7 +13,7 @@ from flashrt_gen.pipelines import vla_tick_pipeline_v2 as ticking
 from frtspec.ir import pipewords
 from frtspec.runtime import trace
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.trace_checks import CHECKS
+from frtspec.runtime.trace.checks import CHECKS
 from tests.runtime.traces import hosts
 
 
