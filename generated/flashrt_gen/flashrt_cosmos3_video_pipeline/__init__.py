@@ -17,7 +17,7 @@ Imported from flash-rt, bindings/cosmos3_video_pipeline.yaml, sha256 3e6ab8a71eb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -14,7 +14,7 @@ Imported from flash-rt, bindings/groot_n16_pipeline.yaml, sha256 c1909bf6a1bc6a0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

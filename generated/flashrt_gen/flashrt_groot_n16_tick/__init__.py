@@ -14,7 +14,7 @@ Imported from flash-rt, bindings/groot_n16_tick.yaml, sha256 e9c5ab000fcb678a.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -16,7 +16,7 @@ Imported from flash-rt, bindings/groot_n17_pipeline.yaml, sha256 aefeb43d17613d7
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -15,7 +15,7 @@ Imported from flash-rt, bindings/lingbot_vla_pipeline.yaml, sha256 fdb8d7f780dd0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -15,7 +15,7 @@ Imported from flash-rt, bindings/motus_tick.yaml, sha256 67cf68714718c0f5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -15,7 +15,7 @@ Imported from flash-rt, bindings/nexn2_pipeline.yaml, sha256 88d961b72a2c6e4a.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -15,7 +15,7 @@ Imported from flash-rt, bindings/pi05_tick.yaml, sha256 8d480f08d469155b.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -17,7 +17,7 @@ Imported from flash-rt, bindings/qwen36_27b_pipeline.yaml, sha256 694fd9cc9ab255
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

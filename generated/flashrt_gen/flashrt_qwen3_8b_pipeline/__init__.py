@@ -15,7 +15,7 @@ Imported from flash-rt, bindings/qwen3_8b_pipeline.yaml, sha256 e9412696bb1af33b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

@@ -16,7 +16,7 @@ Imported from flash-rt, bindings/qwen3_vl_8b_pipeline.yaml, sha256 64ce835012055
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

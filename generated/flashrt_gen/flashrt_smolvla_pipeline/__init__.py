@@ -14,7 +14,7 @@ Imported from flash-rt, bindings/smolvla_pipeline.yaml, sha256 8aab2e0ea7470d59.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

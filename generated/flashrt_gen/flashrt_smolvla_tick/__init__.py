@@ -14,7 +14,7 @@ Imported from flash-rt, bindings/smolvla_tick.yaml, sha256 fd303390e1d5258b.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch

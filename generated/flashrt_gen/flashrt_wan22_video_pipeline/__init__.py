@@ -16,7 +16,7 @@ Imported from flash-rt, bindings/wan22_video_pipeline.yaml, sha256 63cf0c73f0bdc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import torch
