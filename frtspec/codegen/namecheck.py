@@ -18,7 +18,8 @@ MODULE_NAMES = frozenset(_MODULE_NAMES.split())
 
 _MEMBERS = """SPEC T_destination add_module apply bfloat16 buffers bytes call_super_init children
     compile cpu cuda double dump_patches eval extra_repr float forward get_buffer
-    get_extra_state get_parameter get_submodule half ipu keep_scale kernel load_state_dict member modules mtia
+    get_extra_state get_parameter get_submodule half hosted ipu keep_scale kernel
+    load_state_dict member modules mtia
     named_buffers named_children named_modules named_parameters on pack parameters
     register_backward_hook register_buffer register_forward_hook register_forward_pre_hook
     register_full_backward_hook register_full_backward_pre_hook

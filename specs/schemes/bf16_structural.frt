@@ -25,7 +25,7 @@ scheme bf16_structural {
   at qkv_rope version 2         use bf16
 
   # No quantisation is missing here: nothing executes these yet.
-  at decoder_block version 1 keep "no form runs a block as one: its norms and feed-forward part are seats of their own"
+  at decoder_block version 1 keep "no kernel runs a block as one: its norms and FFN are seats of their own"
 
   otherwise keep "no form in the model's dtype for this structure"
 }

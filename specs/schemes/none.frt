@@ -19,7 +19,7 @@ scheme none {
   at qkv_rope version 2         use bf16
 
   # No quantisation is missing here: nothing executes these yet.
-  at decoder_block version 1 keep "no form runs a block as one: its norms and feed-forward part are seats of their own"
+  at decoder_block version 1 keep "no kernel runs a block as one: its norms and FFN are seats of their own"
 
   otherwise keep "quantisation is off (scheme none)"
 }

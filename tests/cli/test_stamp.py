@@ -35,9 +35,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     real = command.load
 
-    def counted(*args: object) -> object:
+    def counted(*args: object, **options: object) -> object:
         seen.append(1)
-        return real(*args)  # type: ignore[arg-type]
+        return real(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(command, "load", counted)
     return seen

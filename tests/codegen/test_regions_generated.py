@@ -239,7 +239,7 @@ def test_what_is_asked_for_brings_its_structures(tmp_path: Path) -> None:
     }
 
 
-def test_an_impl_of_a_whole_block_has_no_generator(tmp_path: Path) -> None:
+def test_an_impl_of_a_whole_block_is_handed_its_structures(tmp_path: Path) -> None:
     text = (
         BLOCK
         + "impl whole for mine version 1 {\n  numerics { acc f32, out bf16 }\n  rung emulate\n}\n"
@@ -252,5 +252,6 @@ def test_an_impl_of_a_whole_block_has_no_generator(tmp_path: Path) -> None:
     analysis = analyse(parsed)
     assert analysis.diagnostics == ()
     report = generate(analysis.program, tmp_path, package="own")
-    assert [d.code for d in report.diagnostics] == ["FRT0700"]
-    assert "holds the structure in `ffn`" in report.diagnostics[0].message
+    assert report.diagnostics == ()
+    made = (tmp_path / "own" / "impls" / "mine_whole.py").read_text("utf-8")
+    assert "ffn: " in made.partition("def run_emulate(")[2].partition("->")[0]

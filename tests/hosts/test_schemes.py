@@ -17,7 +17,7 @@ from frtspec import runtime as rt
 from frtspec.diag.source import SourceFile
 from frtspec.ir.decl import Program
 from frtspec.runtime import Plan, receipt
-from frtspec.runtime.spec import SchemeSpec
+from frtspec.runtime.spec import Route, SchemeSpec
 from frtspec.sema import analyse
 from frtspec.syntax.parse import parse
 from hosts import tiny
@@ -38,14 +38,18 @@ def catalog() -> Program:
     return analyse([(source, parse(source).file) for source in sources]).program
 
 
+def _served(route: Route) -> str:
+    return "" if route.impl is None else repr(sorted(route.impl.SPEC.only.items()))
+
+
 # ---------------------------------------------------------------- every seat, every scheme
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_seat_of_every_binding_gets_one_decision_with_a_reason(name: str) -> None:
     scheme: SchemeSpec = schemes.ALL[name]
-    keys = [(r.structure, r.version, r.seam) for r in scheme.routes]
-    assert len(keys) == len(set(keys)), "two routes for one structure"
+    keys = [(r.structure, r.version, r.seam, _served(r)) for r in scheme.routes]
+    assert len(keys) == len(set(keys)), "two routes for one structure and the same variants"
     seats = [seat for b in catalog().bindings.values() for g in b.groups for seat in g.seats]
     assert len(seats) > 100
     for seat in seats:

@@ -25,8 +25,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="bf16_structural",
-    source_digest="bd58a4d24c90f2152177a9db786f96c3dab61946ec59e81d34d04cf384074f2b",
-    contract_digest="44756af2bdcd3ce913ef0140042ad4750a2613692d927afd8a3a3cad85f2a7ec",
+    source_digest="e7110f09f9084d282375a1361ffe5340439c06e2c8dccd8f4b0318bda1e8a5a2",
+    contract_digest="a2bcdc5b92c6e7fb0ca9e8e0a093387748265eccd43d5c5424e9287ebdaf7a55",
     routes=(
         Route(
             "decoder_ffn",
@@ -78,7 +78,7 @@ SCHEME = SchemeSpec(
             None,
             stats={},
             impl=None,
-            keep="no form runs a block as one: its norms and feed-forward part are seats of their own",
+            keep="no kernel runs a block as one: its norms and FFN are seats of their own",
             version=1,
         ),
     ),

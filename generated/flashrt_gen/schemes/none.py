@@ -24,8 +24,8 @@ check_abi(1, __name__)
 
 SCHEME = SchemeSpec(
     name="none",
-    source_digest="f82f472881c1bfa092c6a2d4141b671600c0c731e6214c23c0f267097cd6bbf1",
-    contract_digest="ef9899d249a941cd9da99debac917edd9f89216b4b078f87253e1ac03310bdaf",
+    source_digest="e6b3fcea91d9ba1ca18f0c4cbcae58b8269c88794f9f0b10a366b63bc6dbcc27",
+    contract_digest="e6fc6c43ce639f69d45078a285edd8988cd76816fb4a2cfffa09a03573508702",
     routes=(
         Route("adaln_producer", None, stats={}, impl=AdalnProducerBf16, version=1),
         Route("adaln_producer", None, stats={}, impl=AdalnProducerV2Bf16, version=2),
@@ -44,7 +44,7 @@ SCHEME = SchemeSpec(
             None,
             stats={},
             impl=None,
-            keep="no form runs a block as one: its norms and feed-forward part are seats of their own",
+            keep="no kernel runs a block as one: its norms and FFN are seats of their own",
             version=1,
         ),
     ),
