@@ -281,7 +281,23 @@ def apply_repair(engine: Engine, repair: Repair) -> None:
 
 
 def end_before(text: str, at: int) -> int:
-    """Where the last thing before ``at`` ends, comments aside: approximately, by blanks."""
-    while at > 0 and text[at - 1] in " \t\r\n\f":
-        at -= 1
-    return at
+    """Where the last thing before ``at`` ends, blanks and comments aside."""
+    while True:
+        while at > 0 and text[at - 1] in " \t\r\n\f":
+            at -= 1
+        start = text.rfind("\n", 0, at) + 1
+        comment = _comment(text, start, at)
+        if comment < 0:
+            return at
+        at = comment
+
+
+def _comment(text: str, start: int, end: int) -> int:
+    """Where the comment of a line begins; -1: it has none."""
+    quoted = False
+    for at in range(start, end):
+        if text[at] == '"':
+            quoted = not quoted
+        elif text[at] == "#" and not quoted:
+            return at
+    return -1

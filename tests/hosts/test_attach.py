@@ -156,6 +156,12 @@ def test_norms_of_siglip_in_bfloat16_are_refused_by_what_their_form_is_for() -> 
     norms = [record for record in plan.seats if record.seat.structure.name == "norm_fused"]
     assert norms and {record.code for record in norms} == {"structure.requires"}
     assert "dtype(x) is f32" in plan.seat("post").reason
-    assert {name.partition("[")[0] for name in plan.bound} == {"qkv", "o", "mlp", "head"}
+    assert {name.partition("[")[0] for name in plan.bound} == {
+        "attention",
+        "qkv",
+        "o",
+        "mlp",
+        "head",
+    }
     plan.detach()
     assert all(map(torch.equal, outputs(tiny.SIGLIP, model), before))

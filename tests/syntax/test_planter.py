@@ -86,7 +86,7 @@ def test_there_are_kinds_enough() -> None:
 
 def test_mistakes_of_syntax() -> None:
     tally = Tally()
-    for path, seed, one in planted(SYNTAX, catalog(), files=260):
+    for path, seed, one in planted(SYNTAX, catalog(), files=330):
         source = SourceFile.from_text("a.frt", one.text)
         tally.count(f"{path.stem} {seed}", one, source, list(parse(source).diagnostics))
     tally.judge()
