@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from frtspec.diag.source import Span
 from frtspec.dims import Axis, Constraint, Measured, Poly
 from frtspec.ir import decl
+from frtspec.ir.expr import Op
 from frtspec.ir.ops import OPS
 from frtspec.ir.walk import ops
 from frtspec.syntax import ast
@@ -135,6 +136,10 @@ def canonical(value: object) -> Any:
             return {"name": name}
         case ast.HostPath() | ast.PathPart():
             return _path(value)
+        case Op(attrs=attrs) if not {"axis", "axes"}.isdisjoint(dict(attrs)):
+            # Which axis that is was settled by typing; naming the default one declares nothing.
+            settled = tuple((name, attr) for name, attr in attrs if name != "over")
+            return _fields(dataclasses.replace(value, attrs=settled))
         case ast.Match() if any(map(_refuses_the_rest, value.arms)):
             arms = tuple(arm for arm in value.arms if not _refuses_the_rest(arm))
             return _fields(dataclasses.replace(value, arms=arms))

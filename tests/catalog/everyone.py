@@ -27,6 +27,7 @@ DEFAULTS = {
     "StructRef.version": "the version may be left out where a structure has one",
     "StatRequest.granularity": "a statistic is per tensor unless it says otherwise",
     "NumericsDecl.items": "a product adds up in f32 unless it says otherwise",
+    "Call.args": "a softmax or a sum runs over the last axis unless it says otherwise",
     "AtDecl.params": "a param that a route does not set is what its impl says",
     "Match.arms": "a value of a config that no arm serves is refused",
     "StatusDecl": "what says no status is a draft",
@@ -66,10 +67,14 @@ def verdicts(world: World, name: str, places: Iterable[int]) -> Block:
             continue
         at = next(wanted, None)
         tried.append(place)
-        look = world.noticed(name, mutant.file, others, before)
+        shown = f"{name}{mutant.where}: {mutant.what} ({mutant.kind})"
+        try:
+            look = world.noticed(name, mutant.file, others, before)
+        except Exception as error:
+            wrong.append(f"brings the compiler down, {error!r}: {shown}")
+            continue
         if look is None:
             continue
-        shown = f"{name}{mutant.where}: {mutant.what} ({mutant.kind})"
         if look.contracts() != before.contracts:
             wrong.append(f"declared and without consumer: {shown}")
         elif _kind(mutant) not in DEFAULTS:

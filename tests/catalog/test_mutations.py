@@ -65,7 +65,7 @@ structure s version 1 {
   out y [rows M, F] : host
   slot w [D, F]
   reference {
-    point x_in = x
+    point x_in = softmax(x, over D)
     yield y = x_in @ w
   }
 }
@@ -117,6 +117,7 @@ binding b {
         ("StructRef.version", "at s version 1", "at s"),
         ("StatRequest.granularity", "amax per tensor", "amax"),
         ("NumericsDecl.items", "acc f32, ", ""),
+        ("Call.args", "softmax(x, over D)", "softmax(x)"),
         ("AtDecl.params", " with (alpha = 0.5)", ""),
         ("Match.arms", ", else => refuse", ""),
         ("StatusDecl", "  status draft\n", ""),

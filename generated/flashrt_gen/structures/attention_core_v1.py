@@ -37,7 +37,7 @@ from frtspec.runtime import (
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "847d1ffc89f6207ea9864b31dbe9e7fce046529d870f3c1d51bd253232f11e1a"
-CONTRACT_DIGEST = "69715c2d15e80bb5112c9a021f89368786d5885ac964f6f50e5efb558632e13a"
+CONTRACT_DIGEST = "f57486634affbc7744a4be190dccabc2f87243101aea8c2ebfe926028a8db76a"
 
 B, H, Hkv, Sq, Skv, D = dims("B", "H", "Hkv", "Sq", "Skv", "D")
 

@@ -33,7 +33,7 @@ from frtspec.runtime import (
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "7f2eecd3ebb787de44e8b17ee734ef94e92a69399fc7a7a69994483f1818d7cc"
-CONTRACT_DIGEST = "10e81413bdb1c61e76d0cfc5756e2749a17771a163726d9c11843308c18fbdf3"
+CONTRACT_DIGEST = "4f896143656e5ca2ab3f56321876fe7b96020d57287d48ea364295b81682a5d2"
 
 B, H, Hkv, Sq, Skv, D = dims("B", "H", "Hkv", "Sq", "Skv", "D")
 

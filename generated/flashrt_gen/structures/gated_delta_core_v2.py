@@ -24,7 +24,7 @@ from frtspec.runtime import Bound, Pattern, RoleAt, Routed, StructureSpec, check
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "d323952f3eff1fcf07d743a68f1ad4c12d2dd4b601367bbc7f73c7eb8cc52d6f"
-CONTRACT_DIGEST = "fefe1ae8ee9452cd7252deee09045731d6ca552a280f378ee204f38ce8a347cc"
+CONTRACT_DIGEST = "1aaceb95e742fa1e01c55f1d5f886008201742f58a4581f5467afb7604baa3f1"
 
 B, S, H, Hk, Dk, Dv = dims("B", "S", "H", "Hk", "Dk", "Dv")
 

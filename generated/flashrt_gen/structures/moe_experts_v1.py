@@ -46,7 +46,7 @@ from frtspec.runtime import (
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "eaab4f0bf04f6e897d5eb75a7248b06f3cd498f5d8d6df9dd5f6dd2fd0f16472"
-CONTRACT_DIGEST = "7981958e15b084706da88dccac2afa5a4458165f2cc63775120949ab4f93b042"
+CONTRACT_DIGEST = "f5d86c6d8e2f303c8625921be142644cb74ab4746745f5d6c6c84d309ce3e933"
 
 M, D, F, E, K = dims("M", "D", "F", "E", "K")
 

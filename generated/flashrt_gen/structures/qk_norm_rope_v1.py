@@ -43,7 +43,7 @@ from frtspec.runtime import (
 check_abi(1, __name__)
 
 SOURCE_DIGEST = "e9ae16338f3e8746828b1e46135662e6f14e6b3d556ae7e8ad36f618b219ec9d"
-CONTRACT_DIGEST = "e542d758b2f6e18dfa59ff354d4927ca10b12fd0d45f4f0a1ab85db40f7c77b4"
+CONTRACT_DIGEST = "5f763f4be5845c977f5f2d8b24fbb698be5e38d8d39a970280cc419790a3251b"
 
 B, T, Hq, Hkv, D, R = dims("B", "T", "Hq", "Hkv", "D", "R")
 
