@@ -282,4 +282,4 @@ MISSING: tuple[Missing, ...] = (
         lambda n: _pack_format(n) in _FORMATS_LATER,
     ),
 )
-"""What ``check`` reports as FRT0700. ``owner``: only inside this declaration."""
+"""What ``check`` reports as FRT0700. ``owner``: only in such a declaration."""

@@ -81,7 +81,7 @@ class _Run:
             top = [d for d in file.decls if isinstance(d, ast.ErrorNode)]
             lost |= words_of(source, top)
             self.unsupported += unsupported(file)
-            for decl in file.decls if error_nodes(file.decls) else ():
+            for decl in file.decls:
                 if error_nodes([decl]):
                     self.torn[id(decl)] = words_of(source, [decl])
         self.lost = frozenset(lost)

@@ -16,6 +16,7 @@ from frtspec.diag.source import SourceFile, Span
 from frtspec.diag.suggest import closest
 from frtspec.ir import words
 from frtspec.syntax import ast
+from frtspec.syntax.ast.walk import inside
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -205,17 +206,7 @@ def words_of(source: SourceFile, nodes: Iterable[object]) -> frozenset[str]:
 
 def error_nodes(nodes: Iterable[object]) -> list[ast.ErrorNode]:
     """The error nodes in these trees, in order."""
-    out: list[ast.ErrorNode] = []
-    stack = list(nodes)[::-1]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.ErrorNode):
-            out.append(node)
-        elif isinstance(node, tuple):
-            stack.extend(node[::-1])
-        elif not isinstance(node, str | int | Span) and hasattr(node, "__dataclass_fields__"):
-            stack.extend(getattr(node, name) for name in reversed(node.__dataclass_fields__))
-    return out
+    return [node for node in inside(nodes) if isinstance(node, ast.ErrorNode)]
 
 
 def listing(names: Collection[str], limit: int = 8) -> str:

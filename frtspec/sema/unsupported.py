@@ -8,29 +8,22 @@ from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import Span
 from frtspec.ir.consumers import MISSING
 from frtspec.syntax import ast
+from frtspec.syntax.ast.walk import inside
 
-_OWNERS = (ast.ImplDecl, ast.SeatDecl, ast.StructureDecl)
+_KINDS = frozenset(row.node for row in MISSING)
 
 UNSUPPORTED = "FRT0700"
 
 
 def unsupported(file: ast.File) -> Iterator[Diagnostic]:
     """One finding per construct of a file that has no consumer."""
-    stack: list[tuple[object, str | None]] = [(decl, None) for decl in reversed(file.decls)]
-    while stack:
-        node, owner = stack.pop()
-        if isinstance(node, tuple):
-            stack.extend((item, owner) for item in reversed(node))
-            continue
-        if not hasattr(node, "__dataclass_fields__"):
-            continue
-        yield from _rows(node, owner)
-        inner = type(node).__name__ if isinstance(node, _OWNERS) else owner
-        fields = reversed(node.__dataclass_fields__)
-        stack.extend((getattr(node, name), inner) for name in fields if name != "span")
+    for decl in file.decls:
+        for node in inside([decl]):
+            if type(node) in _KINDS:
+                yield from _rows(node, type(decl).__name__)
 
 
-def _rows(node: object, owner: str | None) -> Iterator[Diagnostic]:
+def _rows(node: object, owner: str) -> Iterator[Diagnostic]:
     for row in MISSING:
         if type(node) is row.node and row.owner in (None, owner) and row.test(node):
             yield Diagnostic(
