@@ -70,7 +70,7 @@ def verdicts(world: World, name: str, places: Iterable[int]) -> Block:
         shown = f"{name}{mutant.where}: {mutant.what} ({mutant.kind})"
         try:
             look = world.noticed(name, mutant.file, others, before)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the mutant is named
             wrong.append(f"brings the compiler down, {error!r}: {shown}")
             continue
         if look is None:

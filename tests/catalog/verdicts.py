@@ -8,7 +8,7 @@ a page of the catalog does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -186,13 +186,18 @@ def kept(how: str, of: object, make: Callable[[], Any]) -> Any:
     return _KEPT[key][1]
 
 
+def _holds_structures(node: ast.StructureDecl) -> bool:
+    slots = (member for member in node.members if isinstance(member, ast.SlotDecl))
+    return any(slot.structure is not None for slot in slots)
+
+
 @contextmanager
 def unchanged(world: World, own: SpecFile) -> Iterator[None]:
     """What the analysis finds in a file that is not changed is found once a process instead of
-    once a mutant; and where the changed file declares no structure, each structure is built and
-    digested once."""
-    trees = {id(file.tree) for file in world.files.values() if file is not own}
-    lists = {id(file.tree.decls) for file in world.files.values() if file is not own}
+    once a mutant; and each structure of those files is built and digested once, but those that
+    hold structures where the changed file declares some."""
+    rest = [file.tree for file in world.files.values() if file is not own]
+    trees, decls = {id(tree) for tree in rest}, {id(decl) for tree in rest for decl in tree.decls}
     composed = any(isinstance(decl, ast.StructureDecl) for decl in own.tree.decls)
     missing, torn, build, digest = (
         getattr(driver, n) for n in ("unsupported", "error_nodes", "build_structure", "digested")
@@ -206,9 +211,10 @@ def unchanged(world: World, own: SpecFile) -> Iterator[None]:
         forms: Collection[str],
     ) -> Structure:
         key = ("built", id(node), tuple(forms))
-        if composed or key not in _KEPT:
+        open_ = id(node) not in decls or (composed and _holds_structures(node))
+        if open_ or key not in _KEPT:
             made: Structure = build(source, node, context, structures, forms)
-            if composed or context.found or context.dropped.mattered:
+            if open_ or context.found or context.dropped.mattered:
                 return made
             _KEPT[key] = node, made
         known: Structure = _KEPT[key][1]
@@ -227,8 +233,9 @@ def unchanged(world: World, own: SpecFile) -> Iterator[None]:
             return list(kept("unsupported", file, lambda: list(missing(file))))
         return list(missing(file))
 
-    def error_nodes(nodes: Sequence[object]) -> Any:
-        return kept("torn", nodes, lambda: torn(nodes)) if id(nodes) in lists else torn(nodes)
+    def error_nodes(nodes: list[ast.Decl]) -> Any:
+        (decl,) = nodes
+        return kept("torn", decl, lambda: torn(nodes)) if id(decl) in decls else torn(nodes)
 
     with MonkeyPatch.context() as patch:
         patch.setattr(driver, "unsupported", unsupported)

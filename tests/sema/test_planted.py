@@ -18,7 +18,7 @@ from frtspec.diag.source import SourceFile
 from frtspec.sema import analyse
 from frtspec.syntax import ast
 from frtspec.syntax.parse import parse
-from tests.catalog.verdicts import World
+from tests.catalog.verdicts import World, unchanged
 
 ROOT = Path(__file__).parents[2] / "specs"
 TEXTS = {p.relative_to(ROOT).as_posix(): p.read_text("utf-8") for p in sorted(ROOT.rglob("*.frt"))}
@@ -128,7 +128,6 @@ def parsed(name: str, text: str) -> tuple[SourceFile, ast.File]:
     return source, parse(source).file
 
 
-WHOLE = {name: parsed(name, text) for name, text in TEXTS.items()}
 WORLD = World.of_catalog()
 
 MOST_FILES = 10
@@ -140,8 +139,10 @@ NOTE, UNUSED = "note", "declared here and never used"
 
 def findings(name: str, text: str) -> list[tuple[int, str, str]]:
     here = parsed(name, text)
-    files = [here, *(WHOLE[other] for other in WORLD.needed(name))]
-    about = [d for d in analyse(files).diagnostics if d.span.path == name]
+    rest = [WORLD.files[other] for other in WORLD.needed(name)]
+    with unchanged(WORLD, WORLD.files[name]):
+        analysis = analyse([here, *((file.source, file.tree) for file in rest)])
+    about = [d for d in analysis.diagnostics if d.span.path == name]
     out = [(here[0].position(d.span.start)[0], d.code, d.message) for d in about]
     # An unknown name and the only unused one of its kind are one finding that shows both.
     for span, said in [note for d in about for note in d.notes]:

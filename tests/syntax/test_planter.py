@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from frtspec import resources
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile
 from frtspec.sema import analyse
 from frtspec.syntax.parse import parse
+from tests.catalog.verdicts import World, unchanged
 from tests.syntax.planter import MEANING, SYNTAX, Kind, Planted, plant
 from tests.syntax.support import catalog, source_of
 
 FILES = 200
 EACH = 8
 LEAST = 0.92
-CATALOG = [path for path in catalog() if "hard" not in path.parts]
 
 
 def planted(
@@ -37,23 +37,6 @@ def planted(
                 if found == files:
                     return
     raise AssertionError(f"only {found} files could be planted")
-
-
-def named(path: Path, sources: dict[Path, SourceFile]) -> list[Path]:
-    """The files of the structures and pipelines that a file names, with the impls that it
-    names (for a scheme all)."""
-    words = set(re.findall(r"\w+", sources[path].text))
-    found = []
-    for other, source in sources.items():
-        heads = re.findall(
-            r"^(structure|pipeline|impl \w+(?: version \d+)? for) (\w+)", source.text, re.MULTILINE
-        )
-        every = words | {"impl", "for", "version"} if "scheme" not in words else None
-        wanted = {n for head, n in heads if every is None or every.issuperset(head.split())}
-        wanted |= {n for head, n in heads if head in ("structure", "pipeline")}
-        if other != path and wanted & words:
-            found.append(other)
-    return found
 
 
 class Tally:
@@ -84,9 +67,10 @@ def test_there_are_kinds_enough() -> None:
     assert len(SYNTAX) + len(MEANING) >= 20
 
 
-def test_mistakes_of_syntax() -> None:
+@pytest.mark.parametrize("files", [165, pytest.param(330, marks=pytest.mark.slow)])
+def test_mistakes_of_syntax(files: int) -> None:
     tally = Tally()
-    for path, seed, one in planted(SYNTAX, catalog(), files=330):
+    for path, seed, one in planted(SYNTAX, catalog(), files=files):
         source = SourceFile.from_text("a.frt", one.text)
         tally.count(f"{path.stem} {seed}", one, source, list(parse(source).diagnostics))
     tally.judge()
@@ -95,19 +79,27 @@ def test_mistakes_of_syntax() -> None:
 
 @pytest.mark.parametrize(
     "kinds, each, files",
-    [(MEANING, 5, 50), (SYNTAX | MEANING, EACH, FILES)],  # fewer lines can be wrong in meaning
-    ids=["meaning", "any"],
+    [
+        (MEANING, 5, 25),  # fewer lines can be wrong in meaning
+        (SYNTAX | MEANING, EACH, 70),
+        pytest.param(MEANING, 5, 50, marks=pytest.mark.slow),
+        pytest.param(SYNTAX | MEANING, EACH, FILES, marks=pytest.mark.slow),
+    ],
+    ids=["meaning", "any", "meaning-all", "any-all"],
 )
 def test_mistakes_of_any_kind(kinds: dict[str, Kind], each: int, files: int) -> None:
-    """Each planted file is analysed together with those of the catalog that it names."""
-    sources = {path: source_of(path) for path in CATALOG}
-    trees = {path: parse(source).file for path, source in sources.items()}
+    """Each planted file is analysed together with those of the catalog that it needs."""
+    world = World.of_catalog()
+    names = {resources.specs_dir() / name: name for name in world.files}
     tally = Tally()
-    for path, seed, one in planted(kinds, CATALOG, each, files):
-        source = SourceFile.from_text(sources[path].path, one.text)
+    for path, seed, one in planted(kinds, list(names), each, files):
+        own = world.files[names[path]]
+        source = SourceFile.from_text(own.path, one.text)
         result = parse(source)
-        others = [(sources[other], trees[other]) for other in named(path, sources)]
-        found = [*result.diagnostics, *analyse([*others, (source, result.file)]).diagnostics]
+        others = [world.files[other] for other in world.needed(names[path])]
+        with unchanged(world, own):
+            analysis = analyse([*((f.source, f.tree) for f in others), (source, result.file)])
+        found = [*result.diagnostics, *analysis.diagnostics]
         here = [d for d in found if d.span.path == source.path]
         tally.count(f"{path.parent.name}/{path.stem} {seed}", one, source, here)
     tally.judge()
