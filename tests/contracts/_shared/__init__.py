@@ -1,0 +1,1 @@
+"""What every contract package holds a copy of, put there by ``staging``."""
