@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,14 @@ def test_there_are_kinds_enough() -> None:
     assert len(SYNTAX) + len(MEANING) >= 20
 
 
-@pytest.mark.parametrize("files", [165, pytest.param(330, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("files", [110, pytest.param(330, marks=pytest.mark.slow)])
 def test_mistakes_of_syntax(files: int) -> None:
     tally = Tally()
-    for path, seed, one in planted(SYNTAX, catalog(), files=files):
+    every = [
+        planted(SYNTAX, catalog(), files=files),
+        *(planted({name: kind}, catalog(), each=1, files=1) for name, kind in SYNTAX.items()),
+    ]
+    for path, seed, one in chain.from_iterable(every):
         source = SourceFile.from_text("a.frt", one.text)
         tally.count(f"{path.stem} {seed}", one, source, list(parse(source).diagnostics))
     tally.judge()
