@@ -113,7 +113,8 @@ class _ChainWatch(_Hooks):
     def __init__(self, chain: Chain, producer: Seat, consumer: Seat) -> None:
         super().__init__()
         self.chain, self.producer, self.consumer = chain, producer, consumer
-        self.live: Tensor | None = None
+        self.live: Tensor | None = None  # held, so that its memory goes to no other tensor
+        self.memory: int | None = None
         self.inside = 0
         self.made = self.taken = 0
         self.waiting = False
@@ -131,6 +132,7 @@ class _ChainWatch(_Hooks):
         if self.waiting:
             self.disorder = self.disorder or "the producer ran again before its output was taken"
         self.live = first_tensor(output)
+        self.memory = None if self.live is None else _storage(self.live)
         self.made += 1
         self.waiting = True
 
@@ -143,8 +145,8 @@ class _ChainWatch(_Hooks):
             if not self.made:
                 self.disorder = self.disorder or "the consumer ran first"
             given = sig.argument(name, args, kwargs)
-            if isinstance(given, Tensor) and self.live is not None:
-                if _storage(given) == _storage(self.live):
+            if isinstance(given, Tensor) and self.memory is not None:
+                if _storage(given) == self.memory:
                     self.taken += 1
                 else:
                     self.strangers.add(path)
@@ -155,16 +157,12 @@ class _ChainWatch(_Hooks):
         self.before(module, entered)
         self.after(module, left)
 
-    def read(self, name: str, given: Iterable[Tensor], result: Any) -> None:
-        """An op ran outside the consumer; one that only makes a view reads nothing."""
-        if self.live is None or self.inside:
-            return
-        live = _storage(self.live)
-        made = [item for item in _tensors(result) if _storage(item) != live]
+    def read(self, name: str, result: Any) -> None:
+        """An op took the output; one that only makes a view of it reads nothing."""
+        made = any(_storage(item) != self.memory for item in _tensors(result))
         plain = not name.startswith("__") or name.startswith("__i")  # no `x.shape.__get__`
         writes = plain and name.endswith("_")
-        read = (made or writes) and any(_storage(item) == live for item in given)
-        if read and not _by_an_observer():
+        if (made or writes) and not _by_an_observer():
             self.readers.add(name)
 
     def proofs(self) -> Iterator[Proof]:
@@ -194,11 +192,10 @@ class _Readers(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        given = list(_tensors((args, tuple((kwargs or {}).values()))))
-        if given:
-            name = getattr(func, "__name__", str(func))
-            for chain in self.chains:
-                chain.read(name, given, result)
+        given = {_storage(t) for t in _tensors((args, tuple((kwargs or {}).values())))}
+        for chain in self.chains if given else ():
+            if chain.memory in given and not chain.inside:
+                chain.read(getattr(func, "__name__", str(func)), result)
         return result
 
 
