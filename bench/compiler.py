@@ -44,10 +44,12 @@ def main() -> None:
     found = environment(PACKAGES)
     for name, value in found.items():
         print(f"{name:>10}  {value}")
+    small = options.small
+    often = {"rounds": options.rounds, "warmup": 0 if small else 1}
     samples = [
-        *commands(options.rounds, "specs/bindings/siglip.frt" if options.small else "specs"),
-        *throughput(options.rounds, size=20_000 if options.small else 500_000),
-        *growth(options.rounds, sizes=(1, 2, 4) if options.small else (1, 10, 100, 1000)),
+        *commands("specs/schemes/none.frt" if small else "specs", **often),
+        *throughput(size=20_000 if small else 500_000, **often),
+        *growth(sizes=(1, 2) if small else (1, 10, 100, 1000), **often),
     ]
     if options.json:
         write_json(options.json, found, samples)
@@ -64,8 +66,8 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def commands(rounds: int, what: str) -> list[Sample]:
-    """``check`` of ``what``, and ``gen`` of it into an empty folder, with nothing to do
+def commands(what: str, **often: int) -> list[Sample]:
+    """``check`` of ``what``, ``rounds`` times after ``warmup``, and ``gen`` of it into an empty folder, with nothing to do
     and with nothing to do but no memory of it: each in a fresh process."""
     print("\n== commands in a fresh process ==\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -117,12 +119,12 @@ def commands(rounds: int, what: str) -> list[Sample]:
                 lambda: run_fresh("-c", "pass"),
             ),
         ]
-        samples = measure(arms, rounds=rounds)
+        samples = measure(arms, **often)
     print(table(samples))
     return samples
 
 
-def throughput(rounds: int, *, size: int) -> list[Sample]:
+def throughput(*, size: int, **often: int) -> list[Sample]:
     """The parser on one source of ``size`` bytes or a little more, grammar already built."""
     print("\n== parse throughput ==\n")
     text = repeated_catalog(size)
@@ -135,7 +137,7 @@ def throughput(rounds: int, *, size: int) -> list[Sample]:
 
     name = f"parse {megabytes:.2f} MB"
     samples = measure(
-        [Arm(name, "text to syntax tree with spans and comments, in process", run)], rounds=rounds
+        [Arm(name, "text to syntax tree with spans and comments, in process", run)], **often
     )
     print(table(samples))
     wall, cpu = megabytes / samples[0].median, megabytes / samples[0].cpu_median
@@ -143,12 +145,12 @@ def throughput(rounds: int, *, size: int) -> list[Sample]:
     return samples
 
 
-def growth(rounds: int, *, sizes: Sequence[int]) -> list[Sample]:
+def growth(*, sizes: Sequence[int], **often: int) -> list[Sample]:
     """Checking 1, 10, 100, 1000 bindings beside the catalog: CPU time per binding."""
     print("\n== growth with the number of bindings ==\n")
     catalog = [SourceFile.from_text(str(path), path.read_text()) for path in catalog_files()]
     arms = [binding_arm(0, catalog)] + [binding_arm(size, catalog) for size in sizes]
-    samples = measure(arms, rounds=rounds)
+    samples = measure(arms, **often)
     print(table(samples))
     base = samples[0].cpu_median
     print("\n  bindings   CPU time per binding, the catalog's taken off")
