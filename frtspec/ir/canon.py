@@ -28,7 +28,7 @@ CANON = 1
 """Version of the canonical form itself; part of every digest."""
 
 LEFT_OUT = frozenset(
-    {"span", "origin", "doc", "evidence", "status", "discover", "whole", "exports"}
+    {"span", "origin", "doc", "evidence", "status", "discover", "whole", "exports", "was"}
 )
 
 LATER = {

@@ -33,6 +33,7 @@ CHECK = "check"
 DOCS = "docstrings of generated files"
 LOCK = "spec.lock"
 RULES = "structures/*.py: RULES, judged by attach for every seat"
+DIFF = "diff: the point that it is in the version before"
 EXPORT = "export: the document written for the other catalog"
 NONE = "none yet: FRT0700"
 
@@ -123,10 +124,14 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
         "retired": f"{CHECK}: the names stay taken",
     },
     "CombinationsDecl": {"excluded": f"{CHECK}: which combinations exist"},
-    "PointDecl": dict.fromkeys(("name", "kind", "when"), f"{STRUCTURE}; what attach watches"),
+    "PointDecl": {
+        **dict.fromkeys(("name", "kind", "when"), f"{STRUCTURE}; what attach watches"),
+        "was": DIFF,
+    },
     "LetStmt": {
         **dict.fromkeys(("kind", "name", "index", "value", "when", "otherwise"), REFERENCE),
         "point_kind": f"{STRUCTURE}; {SCHEME}: only statistics reduce",
+        "was": DIFF,
     },
     "EachStmt": {"index": REFERENCE, "body": REFERENCE},
     "ScanStmt": dict.fromkeys(("step", "dim", "over", "carries", "body"), REFERENCE),

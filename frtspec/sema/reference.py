@@ -29,7 +29,7 @@ class References:
     context: Context
     exprs: Exprs
     outputs: Mapping[str, Symbol]
-    points: dict[str, tuple[str, ir.Cond | None, Span]] = field(default_factory=dict)
+    points: dict[str, tuple[str, ir.Cond | None, Span, str | None]] = field(default_factory=dict)
 
     def build(self, body: tuple[ast.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return self._body(body, self.exprs)
@@ -134,7 +134,8 @@ class References:
                 kind = "statistic"
         if node.otherwise is not None:
             when = None
-        self.points.setdefault(node.name.id, (kind, when, node.name.span))
+        was = None if node.was is None else node.was.id
+        self.points.setdefault(node.name.id, (kind, when, node.name.span, was))
 
     def _yield(self, node: ast.LetStmt, scope: Scope) -> None:
         symbol = self.outputs.get(node.name.id)

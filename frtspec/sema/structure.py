@@ -201,8 +201,8 @@ class _Builder:
 
     def points(self, builder: References, exprs: Exprs) -> tuple[ir.Point, ...]:
         out = [
-            ir.Point(name, kind, when, True, span)
-            for name, (kind, when, span) in builder.points.items()
+            ir.Point(name, kind, when, True, span, was)
+            for name, (kind, when, span, was) in builder.points.items()
         ]
         for node in self.members(ast.PointDecl):
             kind = one_of(self.context, "kind of point", node.kind, words.POINT_KINDS)
@@ -223,7 +223,8 @@ class _Builder:
             else:
                 self.context.use("input", node.name.id)
             when = None if node.when is None else exprs.cond(node.when)
-            out.append(ir.Point(node.name.id, kind or "statistic", when, False, node.span))
+            was = None if node.was is None else node.was.id
+            out.append(ir.Point(node.name.id, kind or "statistic", when, False, node.span, was))
         return tuple(out)
 
     def typed(self, structure: ir.Structure) -> ir.Structure:

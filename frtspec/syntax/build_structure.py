@@ -220,8 +220,13 @@ class StructureBuilder(ExprBuilder):
         return ast.CombinationsDecl(excluded, self.span(tree))
 
     def point_decl(self, tree: Node) -> ast.PointDecl:
-        name, kind, when = tree.children
-        return ast.PointDecl(self.name(name), self.name(kind), self.maybe(when), self.span(tree))
+        name, kind, was, when = tree.children
+        return ast.PointDecl(
+            self.name(name), self.name(kind), self.maybe(when), self.span(tree), self.maybe(was)
+        )
+
+    def was(self, tree: Node) -> ast.Name:
+        return self.name(tree.children[0])
 
     def seam(self, tree: Node) -> ast.SeamDecl:
         name, block = tree.children
@@ -317,7 +322,7 @@ class StructureBuilder(ExprBuilder):
         return self._definition("emit", tree)
 
     def point(self, tree: Node) -> ast.LetStmt:
-        name, kind, value, *conditions = tree.children
+        name, kind, value, was, *conditions = tree.children
         when, otherwise = (*conditions, None)[:2]
         return ast.LetStmt(
             kind="point",
@@ -328,6 +333,7 @@ class StructureBuilder(ExprBuilder):
             when=self.maybe(when),
             otherwise=self.maybe(otherwise),
             span=self.span(tree),
+            was=self.maybe(was),
         )
 
     def each_stmt(self, tree: Node) -> ast.EachStmt:

@@ -118,13 +118,15 @@ class Variant:
 class Point:
     """A named position. ``kind``: statistic, content, observation.
 
-    ``defined`` tells whether the reference defines it (else it was declared)."""
+    ``defined`` tells whether the reference defines it (else it was declared). ``was``: what
+    the version before called it; no part of the contract."""
 
     name: str
     kind: str
     when: Cond | None
     defined: bool
     span: Span
+    was: str | None = None
 
 
 @dataclass(frozen=True)

@@ -111,17 +111,19 @@ class CombinationsDecl:
 
 @dataclass(frozen=True, slots=True)
 class PointDecl:
-    """``point cond content [when …]``: a declared point outside a reference."""
+    """``point cond content [was old] [when …]``: a declared point outside a reference."""
 
     name: Name
     kind: Name
     when: Expr | None
     span: Span
+    was: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LetStmt:
-    """``let|point|yield|next|emit name = expr [when c [otherwise e]]``."""
+    """``let|point|yield|next|emit name = expr [was old] [when c [otherwise e]]``; ``was``
+    stands at points only."""
 
     kind: str
     name: Name
@@ -131,6 +133,7 @@ class LetStmt:
     when: Expr | None
     otherwise: Expr | None
     span: Span
+    was: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
