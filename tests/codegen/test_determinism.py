@@ -15,6 +15,7 @@ from codegen_kit import ROOT, SPECS, catalog, tree, written
 GENERATE = """
 import sys
 from pathlib import Path
+from format_once import formatted_once
 from frtspec.codegen import generate
 from frtspec.diag.source import SourceFile
 from frtspec.sema import analyse
@@ -23,19 +24,21 @@ from frtspec.syntax.parse import parse
 specs, out, order = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 paths = sorted(specs.rglob("*.frt"), reverse=order == "reverse")
 files = [SourceFile.from_text(p.relative_to(specs).as_posix(), p.read_text("utf-8")) for p in paths]
-report = generate(analyse([(f, parse(f).file) for f in files]).program, out)
+with formatted_once(Path(sys.argv[4])):
+    report = generate(analyse([(f, parse(f).file) for f in files]).program, out)
 assert report.ok, report.diagnostics
 """
 
 
-def generated(cwd: Path, specs: str, out: str, order: str, **env: str) -> None:
+def generated(cwd: Path, specs: str, out: str, order: str, formatted: Path, **env: str) -> None:
     """Run the generator in a process of its own."""
+    paths = os.pathsep.join((str(ROOT), str(Path(__file__).parent)))
     clean = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-    command = [sys.executable, "-c", GENERATE, specs, out, order]
+    command = [sys.executable, "-c", GENERATE, specs, out, order, str(formatted)]
     done = subprocess.run(
         command,
         cwd=cwd,
-        env={**clean, "PYTHONPATH": str(ROOT), **env},
+        env={**clean, "PYTHONPATH": paths, **env},
         check=False,
         capture_output=True,
     )
@@ -43,18 +46,20 @@ def generated(cwd: Path, specs: str, out: str, order: str, **env: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def two_trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def two_trees(tmp_path_factory: pytest.TempPathFactory, formatted: Path) -> tuple[Path, Path]:
     """The catalog generated twice, everything different that must not matter."""
     one = tmp_path_factory.mktemp("one")
     other = tmp_path_factory.mktemp("other place") / "deeper" / "still"
     other.mkdir(parents=True)
     shutil.copytree(SPECS, other / "specs")
-    generated(one, str(SPECS), str(one / "out"), "sorted", PYTHONHASHSEED="0", LC_ALL="C", TZ="UTC")
+    fixed = {"PYTHONHASHSEED": "0", "LC_ALL": "C", "TZ": "UTC"}
+    generated(one, str(SPECS), str(one / "out"), "sorted", formatted, **fixed)
     generated(
         other,
         "specs",
         "out",
         "reverse",
+        formatted,
         PYTHONHASHSEED="4242",
         LC_ALL="tr_TR.UTF-8",
         LANG="tr_TR.UTF-8",
