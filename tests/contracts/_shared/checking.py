@@ -131,9 +131,14 @@ class Check:
         """``size`` of ``name`` is a multiple of ``of``."""
         self.require(name, size % of == 0, f"{size} is no multiple of {of}")
 
-    def arch(self, played: str, *allowed: str) -> None:
-        """The device that the package plays is one that the op runs on."""
-        self.require("device", played in allowed, f"sm {played}; runs on {', '.join(allowed)} only")
+    def eps(self, value: float) -> None:
+        """What a norm adds to a variance."""
+        self.require("eps", math.isfinite(value) and value > 0, f"{value}: not a positive number")
+
+    def arch(self, played: str | None, *allowed: str) -> None:
+        """The device that the package plays is one that the op runs on (None: it is)."""
+        ran = played is None or played in allowed
+        self.require("device", ran, f"sm {played}; runs on {', '.join(allowed)} only")
 
     def apart(self, name: str, out: Tensor, **inputs: Tensor) -> None:
         """``out`` shares no memory with an input that is read while it is written."""

@@ -1,3 +1,4 @@
+# ruff: noqa: N999  (the folder is named as `kernels` has it)
 """Stands for flashrt/flashrt-fp8-swiglu-ffn version 1: gated MLPs in static FP8.
 
 Codes are E4M3; every product is taken in float32 and stored in bfloat16.
@@ -7,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
 from ._shared import fp8
 from ._shared.checking import BF16, FP8, Check, Ops, has_rank, require
 
-ARCH = "9.0"
-"""The compute capability played. Padding of rows depends on it."""
+ARCH: str | None = None
+"""The compute capability played. Without pad_to the rows are padded on 11.0 only."""
 
 OPS = Ops(__name__)
 
