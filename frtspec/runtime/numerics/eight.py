@@ -17,6 +17,8 @@ from frtspec.runtime.numerics.scales import (
 FP8 = torch.float8_e4m3fn
 FP8_MAX = 448.0
 INT8_MAX = 127.0
+_VALUES = torch.arange(256, dtype=torch.uint8, device="cpu").view(FP8).float()
+"""What each E4M3 code stands for."""
 
 # ---------------------------------------------------------------- FP8 E4M3
 
@@ -84,4 +86,13 @@ def int8_round_trip(x: Tensor, scale: Tensor) -> Tensor:
 
 def dequantize(data: Tensor, scale: Tensor, tensor_scale: Tensor | None = None) -> Tensor:
     """Codes back to float32 values, the shape of ``data``. ``tensor_scale`` is None here."""
-    return data.float() * spread(scale, data.shape)
+    return _values(data) * spread(scale, data.shape)
+
+
+def _values(codes: Tensor) -> Tensor:
+    """``codes.float()``. On a CPU, PyTorch converts E4M3 one value at a time: a look-up in the
+    256 that there are gives the same bits in a fifth of the time. Compiled code converts."""
+    plain = codes.dtype == FP8 and codes.device.type == "cpu" and type(codes) is Tensor
+    if not plain or torch.compiler.is_compiling():
+        return codes.float()
+    return _VALUES.index_select(0, codes.view(torch.uint8).reshape(-1).int()).view(codes.shape)

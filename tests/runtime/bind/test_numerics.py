@@ -40,6 +40,15 @@ def test_fp8_equals_torchs_cast_inside_the_range(values: list[float]) -> None:
     assert torch.equal(got.view(torch.uint8), x.to(torch.float8_e4m3fn).view(torch.uint8))
 
 
+@pytest.mark.parametrize("shape", [(256,), (2, 128), (4, 8, 8)])
+def test_every_code_is_dequantised_to_the_bits_of_torchs_cast(shape: tuple[int, ...]) -> None:
+    codes = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).reshape(shape)
+    for some in (codes, codes.T if codes.dim() == 2 else codes[::2], codes[:0]):
+        got = numerics.dequantize(some, f32(1.0))
+        assert got.shape == some.shape
+        assert torch.equal(got.view(torch.int32), some.float().view(torch.int32))
+
+
 def test_ties_go_to_the_even_code() -> None:
     ties = f32(17.0, 19.0, 21.0, 23.0)  # steps of 2 between 16 and 32
     assert numerics.fp8_round_trip(ties, f32(1.0)).tolist() == [16.0, 20.0, 20.0, 24.0]

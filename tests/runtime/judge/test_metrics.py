@@ -70,6 +70,12 @@ def test_a_nonfinite_value_on_either_side_leaves_no_number(value, side, kind):
     assert scores.broken is not None and side in scores.broken and "sample 1" in scores.broken
 
 
+@pytest.mark.parametrize("dtype, value", [(torch.float32, 3e38), (torch.float16, 6e4)])
+def test_values_whose_sum_overflows_are_finite(dtype, value):
+    large = torch.full((8,), value, dtype=dtype)
+    assert metrics.broken("y", large, large) is None
+
+
 def test_a_changed_shape_or_name_leaves_no_number():
     assert metrics.compare(torch.zeros(2, 3), torch.zeros(3, 2)).broken
     assert metrics.compare(torch.zeros(0), torch.zeros(0)).broken
