@@ -672,13 +672,24 @@ def test_another_architecture_is_refused(
         getattr(module, entry)(**args)
 
 
-def test_fp8_codes_end_where_the_architecture_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = staging.load(FUSED)
+TABLES: dict[tuple[str, str], Any] = {**PLAIN, **TO_FP8, **TO_NVFP4}
+BOUND_TO_ONE = [
+    key
+    for key in TABLES
+    if key[0] not in (SWIGLU, FFN8, EPI) and key[1] != "rms_norm_gated_silu_bf16"
+]
+
+
+@pytest.mark.parametrize("key", BOUND_TO_ONE, ids="{0[0]}.{0[1]}".format)
+def test_an_architecture_that_no_section_names_is_refused(
+    key: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = staging.load(key[0])
+    args = PLAIN[key][0](module) if key in PLAIN else dict(TABLES[key][0])
+    args |= {"scale": scale(0.05)} if key in TO_FP8 else {}
     monkeypatch.setattr(module, "ARCH", "9.0")
-    for package, entry in TO_FP8:
-        if package == FUSED:
-            with pytest.raises(RuntimeError, match="runs on 11.0 only"):
-                getattr(module, entry)(**TO_FP8[package, entry][0], scale=scale(1.0))
+    with pytest.raises(RuntimeError, match="device: sm 9.0; runs on"):
+        getattr(module, key[1])(**copied(args))
 
 
 @pytest.mark.parametrize(
