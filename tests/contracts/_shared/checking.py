@@ -51,6 +51,14 @@ def has_rank(op: str, rank: int, **values: Any) -> None:
         require(op, name, value.dim() == rank, f"{value.dim()} axes, not {rank}")
 
 
+def is_count(op: str, **values: Any) -> None:
+    """For a wrapper, before it makes shapes of them: each value is an int of the host, 1 or more."""
+    for name, value in values.items():
+        known = isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool)
+        require(op, name, known, f"not a whole number: {type(value).__name__}")
+        require(op, name, value >= 1, f"{value}: less than 1")
+
+
 class Check:
     """The checks of one call: sizes are bound by name at their first use and compared later.
 
@@ -140,7 +148,7 @@ class Check:
         ran = played is None or played in allowed
         self.require("device", ran, f"sm {played}; runs on {', '.join(allowed)} only")
 
-    def apart(self, name: str, out: Tensor, **inputs: Tensor) -> None:
+    def apart(self, name: str, out: Tensor, /, **inputs: Tensor) -> None:
         """``out`` shares no memory with an input that is read while it is written."""
         for other, value in inputs.items():
             same = out.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
