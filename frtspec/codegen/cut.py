@@ -35,7 +35,9 @@ def cut_of(structure: Structure, impl: Impl, types: Mapping[str, ValueType]) -> 
     served = Specialised.of(structure, dict(impl.only))
     seam: Seam | None = structure.seam(impl.seam) if impl.seam else None
     results = seam.targets if seam else tuple(p.name for p in structure.outputs)
-    body = without_unread(_kept(served.statements(seam.body if seam else structure.reference)), results)
+    body = without_unread(
+        _kept(served.statements(seam.body if seam else structure.reference)), results
+    )
     if seam:
         whole = frozenset(numbers & {*seam.sources})
         return Cut(body, seam.sources, seam.targets, frozenset(), served, whole)

@@ -24,7 +24,6 @@ from frtspec.codegen.signatures import (
 )
 from frtspec.codegen.sizesrc import Argument, Sizes
 from frtspec.codegen.unsupported import Unsupported
-from frtspec.codegen.valuetypes import value_types
 from frtspec.diag.source import Span
 from frtspec.dims import Axis, Poly, Shape
 from frtspec.ir.decl import Port, Seam, Slot, Structure
@@ -51,7 +50,7 @@ class References:
     sizes: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.types = value_types(self.structure) if self.structure.seams else {}
+        self.types = self.structure.types
         ports = [port.name for port in (*self.structure.inputs, *self.structure.outputs)]
         slots = [slot.name for slot in self.structure.slots]
         axes = [variant.name for variant in self.structure.variants]

@@ -28,11 +28,12 @@ CANON = 1
 """Version of the canonical form itself; part of every digest."""
 
 LEFT_OUT = frozenset(
-    {"span", "origin", "doc", "evidence", "status", "discover", "whole", "exports", "was"}
+    ["span", "origin", "doc", "evidence", "status", "discover", "whole", "exports", "was", "types"]
 )
 
 LATER = {
     "Impl": frozenset({"wire", "gates"}),
+    "Rung": frozenset({"prepared", "steps"}),
     "Seat": frozenset({"parts"}),
     "RouteRef": frozenset({"calls"}),
 }

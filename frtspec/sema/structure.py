@@ -10,6 +10,7 @@ from frtspec.diag.source import SourceFile
 from frtspec.ir import decl as ir
 from frtspec.ir import expr as irx
 from frtspec.ir import words
+from frtspec.ir.types import UNKNOWN, ValueType
 from frtspec.ir.walk import conditions, statements
 from frtspec.sema.combos import MOST, asked_for, combos, count
 from frtspec.sema.common import metrics, named_once, one_of, only_one, origin, status, version
@@ -259,7 +260,10 @@ class _Builder:
             message = f"the axes that `{op.op}` works on differ between variants"
             help = "name the value apart in each variant, or count the axis from the end"
             self.context.error("FRT0303", message, op.span, help=help)
-        return structure
+        types: dict[str, ValueType] = {}
+        for typing in typings:
+            types.update({n: value for n, value in typing.values.items() if value != UNKNOWN})
+        return replace(structure, types=types)
 
     def composed(self, structure: ir.Structure, typings: list[Typing]) -> ir.Structure:
         """The sizes of inner structures in terms of this one's, as typing found them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from frtspec.diag.source import Span
@@ -10,6 +11,7 @@ from frtspec.dims import Constraint, Measured, Poly, Shape
 from frtspec.ir.decl.common import Origin, Status
 from frtspec.ir.decl.discover import Discover
 from frtspec.ir.expr import Cond, Stmt
+from frtspec.ir.types import ValueType
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,8 @@ class Structure:
     evidence: tuple[str, ...]
     origin: Origin
     discover: tuple[Discover, ...] = ()
+    types: Mapping[str, ValueType] = field(default_factory=dict, compare=False, repr=False)
+    """The type of every value of the reference, as its last definition gives it."""
 
     def seam(self, name: str) -> Seam:
         return next(s for s in self.seams if s.name == name)
