@@ -90,8 +90,10 @@ class SpecFields:
             named["package"] = pyrepr(rung.package)
         if rung.version is not None:
             named["version"] = pyrepr(rung.version)
-        if rung.call is not None:
-            named["entries"] = pyrepr(tuple(dict.fromkeys(entry for _, entry, _ in rung.call.arms)))
+        if rung.entries:
+            named["entries"] = pyrepr(rung.entries)
+        if rung.prepared:
+            named["prepare"] = pyrepr(self.rungs.prepares(rung))
         if rung.envelope:
             named["envelope"] = self.names.rules(rung.envelope)
         if rung.only:

@@ -27,12 +27,13 @@ from frtspec.codegen.pysrc import (
 )
 from frtspec.codegen.rungsrc import RungMethods
 from frtspec.codegen.signatures import Function, param_parameter, variant_parameter
+from frtspec.codegen.stepsrc import step_parts
 from frtspec.codegen.structview import dims_line
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape, shape_text
-from frtspec.ir.decl import Impl, ImplParam, Pack, Scale, Slot, Structure
-from frtspec.ir.expr import EachOf, Expr, Op, Ref
-from frtspec.ir.walk import parts, reads, tests
+from frtspec.ir.decl import Impl, ImplParam, Pack, Scale, Slot, Step, Structure
+from frtspec.ir.expr import AxisIs, EachOf, Expr, IsPresent, Op, Ref, Select
+from frtspec.ir.walk import conditions, parts, reads, tests
 from frtspec.ir.walk import variants as axes_of
 from frtspec.sema.combos import may_be_absent
 
@@ -76,8 +77,11 @@ class _Builder:
         packed = {name for pack in self.impl.packs for name in pack.slots}
         read = {name for stmt in self.rungs.cut.body for name in reads(stmt)}
         read |= {test.name for test in tests(self.rungs.cut.body) if hasattr(test, "name")}
+        self.given = self._prepared_from()
         self.kept = [s for n, s in self.slots.items() if n in self._handed() | read - packed]
-        self.taken = [s for n, s in self.slots.items() if n in packed or s in self.kept]
+        self.taken = [
+            s for n, s in self.slots.items() if n in packed or s in self.kept or n in self.given
+        ]
 
     def view(self, class_name: str) -> ImplView:
         impl = self.impl
@@ -113,12 +117,35 @@ class _Builder:
     def _handed(self) -> set[str]:
         """Slots that a kernel is handed as they are."""
         calls = [rung.call for rung, _ in self.rungs.rungs() if rung.call is not None]
-        return {a.name for c in calls for _, _, args in c.arms for a in args if a.kind == "slot"}
+        found = {a.name for c in calls for _, _, args in c.arms for a in args if a.kind == "slot"}
+        return found | self._named("slot", self._steps())
+
+    def _steps(self) -> list[Step]:
+        """The steps of every call."""
+        return [step for rung, _ in self.rungs.rungs() for step in rung.steps]
+
+    def _prepared(self) -> list[Step]:
+        return [step for rung, _ in self.rungs.rungs() for step in rung.prepared]
+
+    def _prepared_from(self) -> set[str]:
+        """Slots that something is prepared from when the seat is bound."""
+        return self._named("slot", self._prepared())
+
+    def _named(self, kind: str, steps: Sequence[Step]) -> set[str]:
+        """Names of one kind that steps read, and slots that they ask about."""
+        refs = [p for step in steps for p in step_parts(step) if isinstance(p, Ref)]
+        found = {ref.name for ref in refs if ref.kind == kind}
+        asked = [test for step in steps for test in conditions(step.when)]
+        names = {test.name for test in asked if isinstance(test, IsPresent)} & {*self.slots}
+        return found | (names if kind == "slot" else set())
 
     def axes(self) -> list[str]:
         """Variant axes that some method asks about."""
         asked = axes_of(self.rungs.cut.body)
         asked |= {r.call.axis for r, _ in self.rungs.rungs() if r.call and r.call.axis}
+        steps = [*self._prepared(), *self._steps()]
+        asked |= {p.axis for s in steps for p in step_parts(s) if isinstance(p, Select)}
+        asked |= {t.axis for s in steps for t in conditions(s.when) if isinstance(t, AxisIs)}
         served = self.rungs.cut.served.axes
         return [
             v.name for v in self.structure.variants if v.name in asked and len(served[v.name]) > 1
@@ -126,6 +153,9 @@ class _Builder:
 
     def params(self) -> list[str]:
         read = {name for stmt in self.rungs.cut.body for name in reads(stmt)}
+        read |= self._named("param", [*self._prepared(), *self._steps()])
+        calls = [rung.call for rung, _ in self.rungs.rungs() if rung.call is not None]
+        read |= {a.name for c in calls for _, _, args in c.arms for a in args if a.kind == "param"}
         return [param.name for param in self.structure.params if param.name in read]
 
     def absent(self, slot: Slot) -> bool:
@@ -155,6 +185,10 @@ class _Builder:
         lines = self.required() + lines
         static = [scale.name for scale in self.impl.scales if scale.kind == "static"]
         lines += [f"self.keep_scale({pyrepr(name)}, {name})" for name in static]
+        given = [s.name for s in self.taken if s.name in self.given]
+        if given:
+            items = ", ".join(f"{pyrepr(name)}: {name}" for name in given)
+            lines.append(f"self.given = {{{items}}}")
         return lines
 
     def balances(self) -> list[Scale]:
@@ -267,6 +301,10 @@ class _Builder:
             elif scale.kind == "balance":
                 said = f"float32, what each channel of {scale.point} is multiplied by"
                 lines.append(f"{scale.name}: Tensor  # {said}")
+        made = {n: s for s in self._prepared() for n in s.names if n != "_"}
+        for name, step in made.items():
+            number = isinstance(step.value, Op) and step.value.op == "number"
+            lines.append(f"{name}: {'float' if number else 'Tensor'}  # prepared for the kernel")
         return lines
 
     def asks(self, slot: Slot) -> bool:

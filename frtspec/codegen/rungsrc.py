@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from frtspec.codegen import condsrc, dimsrc
 from frtspec.codegen.arithmetic import Emulation, Line
 from frtspec.codegen.cut import Cut, cut_of, names_in
-from frtspec.codegen.exprsrc import Expressions, constructor
+from frtspec.codegen.exprsrc import Expressions, Lowering, constructor
 from frtspec.codegen.flowsrc import Body
 from frtspec.codegen.formats import CASTS, QUANTISED, format_of, quantize_call
 from frtspec.codegen.hostparts import Hosted, called
@@ -18,11 +18,12 @@ from frtspec.codegen.pysrc import ATOM, PRIMARY, Py, call, docstring, pyrepr
 from frtspec.codegen.rungops import library, lowerings
 from frtspec.codegen.signatures import Function, returned, shaped
 from frtspec.codegen.sizesrc import Argument, Sizes
+from frtspec.codegen.stepsrc import StepMethods, member
 from frtspec.codegen.unsupported import Unsupported
-from frtspec.codegen.valuetypes import value_types
 from frtspec.dims import Poly, Shape
 from frtspec.ir.decl import Band, Impl, KernelArg, KernelCall, Rung, Structure
 from frtspec.ir.expr import Op, Ref
+from frtspec.ir.stepops import LITERALS
 from frtspec.ir.types import Tensor
 
 
@@ -50,6 +51,8 @@ class MemberExpressions(Expressions):
                 return Py(self.names.get(f"{ref.name}_h", f"{ref.name}_h"))
             case "handed":
                 return Py(self.names.get(f"{ref.name}_host", f"{ref.name}_host"))
+            case "pack" | "prepared" | "pack_scale" | "pack_tensor_scale" | "literal" | "text":
+                return member(ref)
             case "scale" | "held" | "param":
                 return Py(f"self.{ref.name}", PRIMARY)
             case "kept" if ref.index is None:
@@ -76,7 +79,7 @@ class RungMethods:
     asked: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.types = value_types(self.structure)
+        self.types = self.structure.types
         self.cut = cut_of(self.structure, self.impl, self.types)
         self.called = called(self.structure, self.cut.body)
         for rung, band in self.rungs():
@@ -94,7 +97,14 @@ class RungMethods:
             name = self.runs[id(rung)]
             if name not in made:
                 made[name] = self._method(rung, name)
+            if rung.prepared:
+                first = self.prepares(rung)
+                made[first] = StepMethods(self, rung).prepare(first)
         return list(made.values())
+
+    def prepares(self, rung: Rung) -> str:
+        """The method that prepares a rung."""
+        return self.runs[id(rung)].replace("run_", "prepare_", 1)
 
     def _method_name(self, rung: Rung, band: Band | None) -> str:
         name = f"run_{rung.kind}"
@@ -119,33 +129,51 @@ class RungMethods:
                 if self.called:
                     what = f"`rung {rung.kind}` of a structure that calls `{self.called[0].name}`"
                     raise Unsupported(what, rung.span)
+                if rung.steps:
+                    return StepMethods(self, rung).call(name)
                 if rung.call is None:
                     raise Unsupported(f"`rung {rung.kind}` without a call", rung.span)
                 return self._kernel(rung.call, dict(rung.only), name)
 
     def _arithmetic(self, flow: Emulation, name: str, doc: str) -> Function:
         lines = flow.lines()
-        sizes = self._sizes()
-        body = Body(
-            structure=self.structure.name,
-            source=MemberExpressions(
-                flow.names(), sizes, extra=lowerings(flow), library=library(flow)
-            ),
-            variants=self.cut.served.axes,
-            optional=self._optional() | self._unsettled(),
-            counted=self._counted(flow, lines),
-            record=False,
-            variant_prefix="self.",
-            held={s.name: f"self.{s.name}" for s in self.structure.slots if s.index is None},
-        )
+        sizes = self.sizes()
+        source = self.expressions(flow.names(), sizes, lowerings(flow), library(flow))
+        body = self.body(source, flow, lines)
         text = body.lines(lines)
         results = [f"tuple({r})" if r in self.cut.repeated else body.name(r) for r in flow.results]
         told = [f"{local} = self.{local}" for local in sizes.asked]
         self.asked |= sizes.asked
-        absent = self._defaults(sizes)
-        absent += [f"{body.name(name)}: Tensor | None = None" for name in self._maybe()]
+        absent = self.absent_inputs(sizes)
+        absent += [f"{body.name(name)}: Tensor | None = None" for name in self.maybe()]
         lead = [*sizes.lines(), *told, *absent, *self._once()]
-        return self._function(name, doc, [*lead, *returned(text, results)])
+        return self.function(name, doc, [*lead, *returned(text, results)])
+
+    def expressions(
+        self,
+        names: dict[str, str],
+        sizes: Sizes,
+        extra: Mapping[str, Lowering],
+        library: frozenset[str] = frozenset(),
+    ) -> MemberExpressions:
+        return MemberExpressions(names, sizes, extra=dict(extra), library=library)
+
+    def body(
+        self, source: MemberExpressions, flow: Emulation | None, lines: Sequence[Line]
+    ) -> Body:
+        """What lines of a method are built from. ``flow``: whose arithmetic they are; None for
+        what is prepared before there are inputs."""
+        held = [s.name for s in self.structure.slots if s.index is None]
+        return Body(
+            structure=self.structure.name,
+            source=source,
+            variants=self.cut.served.axes,
+            optional=self._optional() | self._unsettled(),
+            counted={} if flow is None else self._counted(flow, lines),
+            record=False,
+            variant_prefix="self.",
+            held={} if flow is None else {name: f"self.{name}" for name in held},
+        )
 
     def _optional(self) -> dict[str, str | None]:
         """Inputs that may be absent, with what they exist for."""
@@ -175,7 +203,7 @@ class RungMethods:
                 lines += [f"if {item.name} is not None:", f"    {once}"] if maybe else [once]
         return lines
 
-    def _maybe(self) -> list[str]:
+    def maybe(self) -> list[str]:
         """Results that exist in some variants only."""
         ports = () if self.impl.seam else self.structure.outputs
         served = self.cut.served
@@ -186,7 +214,7 @@ class RungMethods:
             if (when := whens.get(name)) is not None and not served.known(when)
         ]
 
-    def _defaults(self, sizes: Sizes) -> list[str]:
+    def absent_inputs(self, sizes: Sizes) -> list[str]:
         """What an input that is absent stands for."""
         lines = []
         for port in self.structure.inputs:
@@ -202,9 +230,9 @@ class RungMethods:
             lines += [f"if {port.name} is None:", f"    {port.name} = {value}"]
         return lines
 
-    def _function(self, name: str, doc: str, body: Sequence[str]) -> Function:
+    def function(self, name: str, doc: str, body: Sequence[str]) -> Function:
         repeated = any(target in self.cut.repeated for target in self.cut.targets)
-        maybe = self._maybe()
+        maybe = self.maybe()
         kinds = ["Tensor | None" if name in maybe else "Tensor" for name in self.cut.targets]
         many = "tuple[Tensor, ...]" if repeated else f"tuple[{', '.join(kinds)}]"
         returns = kinds[0] if len(kinds) == 1 and not repeated else many
@@ -246,15 +274,19 @@ class RungMethods:
         value = self.types.get(name)
         return value.shape if isinstance(value, Tensor) else ()
 
-    def _sizes(self) -> Sizes:
+    def sizes(self) -> Sizes:
         arguments = [Argument(n, _unfolded(self.shape(n)), False) for n in self.cut.sources]
+        held = self.held_names()
+        used = frozenset({*names_in(self.cut), *RESERVED, *held})
+        return Sizes(arguments, used, self.impl.origin.span, asks=True)
+
+    def held_names(self) -> list[str]:
+        """What a method reads of the impl and of the host, by name."""
         impl, structure = self.impl, self.structure
         held = [p.name for p in impl.packs] + [s.name for s in impl.scales]
         held += [p.name for p in impl.params] + [slot.name for slot in structure.slots]
         held += [item.name for item in self.called]
-        held += [axis.name for axis in structure.variants] + [p.name for p in structure.params]
-        used = frozenset({*names_in(self.cut), *RESERVED, *held})
-        return Sizes(arguments, used, self.impl.origin.span, asks=True)
+        return held + [i.name for i in (*structure.variants, *structure.params)]
 
     def _counted(self, flow: Emulation, lines: Sequence[Line]) -> dict[str, str]:
         """How many turns an ``each`` takes: the length of a list that is there."""
@@ -272,7 +304,7 @@ class RungMethods:
     # ------------------------------------------------------------ kernels
 
     def _kernel(self, kernel: KernelCall, only: Mapping[str, Sequence[str]], name: str) -> Function:
-        sizes = self._sizes()
+        sizes = self.sizes()
         served: Sequence[str] = ()
         if kernel.axis is not None:
             served = only.get(kernel.axis, self.cut.served.axes.get(kernel.axis, ()))
@@ -295,7 +327,7 @@ class RungMethods:
             for value, entry, args in calls:
                 lines += [f"    case {pyrepr(value)}:", f"        out = {call(entry, *args)}"]
         first = [line for _, line in taken.values()]
-        return self._function(
+        return self.function(
             name, "One kernel call", [*sizes.lines(), *first, *lines, "return out"]
         )
 
@@ -320,8 +352,12 @@ class RungMethods:
                 value = Py(self._handed_in(arg.name))
             case "scale" if arg.name in taken:
                 value = Py(f"{taken[arg.name][0]}.scale", PRIMARY)
-            case "pack" | "scale" | "slot":
+            case "pack" | "scale" | "slot" | "param":
                 value = Py(f"self.{arg.name}", PRIMARY)
+            case "literal":
+                value = Py(LITERALS[arg.name])
+            case "text":
+                value = Py(pyrepr(arg.name))
             case "pack_scale" | "pack_tensor_scale":
                 value = Py(f"self.{arg.name}{arg.kind.removeprefix('pack')}", PRIMARY)
             case "dim":

@@ -162,6 +162,8 @@ CONSUMERS: Mapping[str, Mapping[str, str]] = {
     "OnlyDecl": dict.fromkeys(("axis", "values"), "the ladder: admission"),
     "EnvelopeDecl": {"rules": "the ladder: admission"},
     "CallDecl": {"entry": IMPL, "args": IMPL},
+    "CallStepsDecl": {"steps": IMPL},
+    "StepDecl": dict.fromkeys(("kind", "names", "several", "value", "when", "otherwise"), IMPL),
     "LowerDecl": {"op": IMPL, "target": IMPL},
     "RungDecl": dict.fromkeys(("kind", "package", "version", "members"), f"{IMPL}: the ladder"),
     "BandDecl": dict.fromkeys(("dim", "range", "rungs", "otherwise_host"), f"{IMPL}: the bands"),

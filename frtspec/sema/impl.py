@@ -32,6 +32,12 @@ FORM, GATE, LOOSER = "FRT0416", "FRT0418", "FRT0419"
 _KINDS = {ast.PackDecl: "pack", ast.ScaleDecl: "scale", ast.ParamDecl: "param"}
 
 
+def joint(structure: ir.Structure, pack: ir.Pack) -> bool:
+    """Whether a pack holds the rows of several weights."""
+    repeated = {slot.name for slot in structure.slots if slot.index is not None}
+    return len(pack.slots) > 1 or not repeated.isdisjoint(pack.slots)
+
+
 def build_impl(source: SourceFile, node: ast.ImplDecl, target: Target, context: Context) -> ir.Impl:
     """The impl as far as it could be understood; findings go to ``context``."""
     return _Builder(source, node, target, context).build()
@@ -64,6 +70,7 @@ class _Builder:
         scaling.check_balances(scales, packing.balances)
         lost = self.context.dropped.any_of(("pack", "scale"))
         whole = len(scales) == len(self.members(ast.ScaleDecl)) and not lost
+        only = served(self.context, structure, self.members(ast.OnlyDecl))
         rungs = Rungs(
             self.context,
             self.target,
@@ -72,6 +79,9 @@ class _Builder:
             lambda format: scaling.meets_codes(scales, format) if whole else None,
             frozenset(pack.name for pack in packs or () if pack.format == "nvfp4"),
             frozenset(scale.name for scale in scales if scale.kind == "dynamic"),
+            frozenset(pack.name for pack in packs or () if joint(structure, pack)),
+            frozenset(scale.name for scale in scales if scale.kind == "static"),
+            only,
         )
         ladder = rungs.ladder(self.members(ast.RungDecl))
         banded = [(m, rungs.band(m)) for m in self.members(ast.BandDecl)]
@@ -101,7 +111,7 @@ class _Builder:
             scales=scales,
             numerics=self.numerics(),
             admits=self.admits(),
-            only=served(self.context, structure, self.members(ast.OnlyDecl)),
+            only=only,
             rungs=ladder,
             bands=bands,
             origin=origin(self.source, self.node.span),

@@ -12,12 +12,14 @@ from frtspec.ir import expr as irx
 from frtspec.ir import words
 from frtspec.ir.ops import OPS, PRODUCTS_OF_CODES, TORCH_LOWERINGS
 from frtspec.ir.regions import REGION_TEXTS, REGIONS
+from frtspec.ir.stepops import LITERALS
 from frtspec.ir.walk import ops
 from frtspec.sema.arms import complete_arms
 from frtspec.sema.common import named_once, one_of, only_one, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.scope import Scope
 from frtspec.sema.sizes import Sizes, whole
+from frtspec.sema.steps import Steps
 from frtspec.sema.target import Target
 from frtspec.syntax import ast
 
@@ -30,7 +32,8 @@ CASTS = ("f32", "bf16", "fp16")
 class Rungs:
     """Builds the rungs of one impl. ``scope`` holds its packs and scales; ``codes`` says
     whether some product is one of codes in a format. ``two_level``: packs whose format has a
-    scale of the whole tensor on top; ``dynamic``: scales that are taken at each call."""
+    scale of the whole tensor on top; ``joint``: packs with the rows of several weights; ``dynamic``,
+    ``static``: scales that are taken at each call, or fixed."""
 
     context: Context
     target: Target
@@ -39,6 +42,9 @@ class Rungs:
     codes: Callable[[str], bool | None]
     two_level: Collection[str] = ()
     dynamic: Collection[str] = ()
+    joint: Collection[str] = ()
+    static: Collection[str] = ()
+    only: Sequence[tuple[str, tuple[str, ...]]] = ()
 
     def ladder(self, nodes: Sequence[ast.RungDecl]) -> tuple[ir.Rung, ...]:
         built = [self.rung(node) for node in nodes]
@@ -61,7 +67,8 @@ class Rungs:
         kind = one_of(self.context, "kind of rung", node.kind, words.RUNGS)
         if kind is None:
             return None
-        calls = [m for m in node.members if isinstance(m, ast.CallDecl)]
+        calls = [m for m in node.members if isinstance(m, ast.CallDecl | ast.CallStepsDecl)]
+        prepared = [m for m in node.members if isinstance(m, ast.StepDecl)]
         lowers = [m for m in node.members if isinstance(m, ast.LowerDecl)]
         envelopes = [m for m in node.members if isinstance(m, ast.EnvelopeDecl)]
         broken = any(isinstance(m, ast.ErrorNode) for m in node.members)
@@ -71,10 +78,12 @@ class Rungs:
             self.packaged(node, kind, lowers, bool(calls) or broken)
             self.whole(node)
         else:
-            self.unpackaged(node, kind, calls, bool(lowers) or broken)
+            self.unpackaged(node, kind, [*calls, *prepared], bool(lowers) or broken)
         rules = tuple(rule for e in envelopes for rule in self.sizes.rules(e.rules))
         onlys = [m for m in node.members if isinstance(m, ast.OnlyDecl)]
-        call = self.call(calls[0]) if calls else None
+        call = self.call(calls[0]) if calls and isinstance(calls[0], ast.CallDecl) else None
+        serves = served(self.context, self.target.structure, onlys)
+        steps = self.steps(node, prepared, calls, serves)
         lowered = [self.lower(m) for m in lowers]
         number = None if node.version is None else version(self.context, node.version)
         return ir.Rung(
@@ -85,8 +94,37 @@ class Rungs:
             call,
             tuple(pair for pair in lowered if pair is not None),
             node.span,
-            served(self.context, self.target.structure, onlys),
+            serves,
+            *steps,
         )
+
+    def steps(
+        self,
+        node: ast.RungDecl,
+        prepared: Sequence[ast.StepDecl],
+        calls: Sequence[ast.CallDecl | ast.CallStepsDecl],
+        serves: tuple[tuple[str, tuple[str, ...]], ...],
+    ) -> tuple[tuple[ir.Step, ...], tuple[ir.Step, ...]]:
+        """What is prepared, and the steps of a call that has several."""
+        several = calls[0] if calls and isinstance(calls[0], ast.CallStepsDecl) else None
+        if prepared and several is None and node.kind.id in ("hub", "local"):
+            self.bad(
+                "what is prepared is read by steps, and this rung has none",
+                prepared[0].span,
+                "write the call as steps: call { yield y = entry(…) }",
+            )
+        if node.kind.id not in ("hub", "local") or (several is None and not prepared):
+            return (), ()
+        builder = Steps(
+            self.context,
+            self.target,
+            self.sizes,
+            self.scope,
+            self.joint,
+            self.two_level,
+            self.static,
+        )
+        return builder.build(prepared, several, (*self.only, *serves))
 
     def bad(self, message: str, span: Span, help: str | None = None) -> None:
         self.context.error(RUNG, message, span, help=help)
@@ -121,13 +159,18 @@ class Rungs:
             )
 
     def unpackaged(
-        self, node: ast.RungDecl, kind: str, calls: list[ast.CallDecl], lowers: bool
+        self,
+        node: ast.RungDecl,
+        kind: str,
+        calls: Sequence[ast.CallDecl | ast.CallStepsDecl | ast.StepDecl],
+        lowers: bool,
     ) -> None:
         for extra in (node.package, node.version):
             if extra is not None:
                 self.bad(f"`rung {kind}` has no package", extra.span)
         for call in calls:
-            self.bad(f"`call` has no meaning in a rung {kind}", call.span)
+            word = "prepare" if isinstance(call, ast.StepDecl) else "call"
+            self.bad(f"`{word}` has no meaning in a rung {kind}", call.span)
         if kind == "torch" and not lowers:
             self.bad(
                 "this rung torch lowers nothing: it would be the reference again",
@@ -231,6 +274,8 @@ class Rungs:
                 return None if kind is None else ir.KernelArg(keyword, kind, name.id)
             case ast.Number(value=value):
                 return ir.KernelArg(keyword, "const", plain_text(value))
+            case ast.String(value=text):
+                return ir.KernelArg(keyword, "text", text)
             case ast.Field(
                 base=ast.Name() as base, name=ast.Name(id="scale" | "tensor_scale") as of
             ):
@@ -316,6 +361,10 @@ class Rungs:
             return "slot"
         if name.id in self.sizes.dims:
             return "dim"
+        if name.id in [param.name for param in self.target.params]:
+            return "param"
+        if name.id in LITERALS:
+            return "literal"
         inside = [p.name for p in self.target.points]
         if name.id in inside:
             self.bad(

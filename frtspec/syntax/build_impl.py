@@ -57,6 +57,32 @@ class ImplBuilder(StructureBuilder):
         entry, args = tree.children
         return ast.CallDecl(self.build(entry), self.maybe_args(args), self.span(tree))
 
+    def call_steps(self, tree: Node) -> ast.CallStepsDecl:
+        return ast.CallStepsDecl(self.many(tree.children[0].children), self.span(tree))
+
+    def step_let(self, tree: Node) -> ast.StepDecl:
+        return self._step("let", tree)
+
+    def step_yield(self, tree: Node) -> ast.StepDecl:
+        return self._step("yield", tree)
+
+    def prepare(self, tree: Node) -> ast.StepDecl:
+        return self._step("prepare", tree)
+
+    def _step(self, kind: str, tree: Node) -> ast.StepDecl:
+        target, value, *conditions = tree.children
+        when, otherwise = (*conditions, None)[:2]
+        several = isinstance(target, Node)
+        return ast.StepDecl(
+            kind=kind,
+            names=self.names(target) if isinstance(target, Node) else (self.name(target),),
+            several=several,
+            value=self.build(value),
+            when=self.maybe(when),
+            otherwise=self.maybe(otherwise),
+            span=self.span(tree),
+        )
+
     def lower(self, tree: Node) -> ast.LowerDecl:
         op, target = tree.children
         return ast.LowerDecl(self.name(op), self.name(target), self.span(tree))

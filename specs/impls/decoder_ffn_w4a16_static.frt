@@ -21,6 +21,18 @@ impl w4a16_static for decoder_ffn.mlp version 1 {
   admits x_after_norm { bf16, fp16, f32 }
 
   band M in 1..=3 {
+    rung hub "flashrt/weight-only-ffn" version 1 {
+      envelope { D % 64 == 0, F % 64 == 0 }
+      prepare (gate_up_codes, gate_up_sfb) = quantize_w4_weight_bf16(bf16(cat(w_gate.T, w_up.T)))
+      prepare (down_codes, down_sfb) = quantize_w4_weight_bf16(contiguous(bf16(w_down.T)))
+      call {
+        let x = bf16(x_after_norm)
+        yield o = match activation {
+          gelu => w4a16_geglu_ffn_bf16(x, gate_up_codes, gate_up_sfb, down_codes, down_sfb),
+          silu => w4a16_swiglu_ffn_bf16(x, gate_up_codes, gate_up_sfb, down_codes, down_sfb)
+        }
+      }
+    }
     rung torch { lower matmul to bf16_mm }
     rung emulate
   } otherwise host

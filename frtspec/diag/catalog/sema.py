@@ -10,6 +10,7 @@ from frtspec.diag.catalog import (
     sema_regions,
     sema_schemes,
     sema_seats,
+    sema_steps,
     sema_types,
     sema_uses,
 )
@@ -19,6 +20,7 @@ CODES: tuple[Code, ...] = (
     *sema_names.CODES,
     *sema_types.CODES,
     *sema_hosted.CODES,
+    *sema_steps.CODES,
     *sema_uses.CODES,
     *sema_seats.CODES,
     *sema_schemes.CODES,

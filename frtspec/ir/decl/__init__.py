@@ -43,6 +43,7 @@ from frtspec.ir.decl.impl import (
     Pack,
     Rung,
     Scale,
+    Step,
 )
 from frtspec.ir.decl.pipeline import (
     BoundCadence,
@@ -157,6 +158,7 @@ __all__ = [
     "Stat",
     "StateRegion",
     "Status",
+    "Step",
     "Structure",
     "Substructure",
     "Together",

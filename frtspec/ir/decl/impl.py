@@ -9,7 +9,8 @@ from frtspec.diag.source import Span
 from frtspec.dims import Constraint
 from frtspec.ir.decl.common import Origin, Status
 from frtspec.ir.decl.structure import Gate
-from frtspec.ir.expr import Expr
+from frtspec.ir.expr import Cond, Expr, Op
+from frtspec.ir.walk import parts
 
 Granularity = tuple[str, int | None]
 
@@ -98,7 +99,8 @@ class KernelArg:
     """One argument of a kernel entry.
 
     ``kind``: ``point`` (the tensor handed in), ``pack``, ``pack_scale``,
-    ``pack_tensor_scale``, ``scale``, ``slot``, ``dim``, ``const``. ``cast``: dtype it is cast to first (``bf16(x)``);
+    ``pack_tensor_scale``, ``scale``, ``slot``, ``param``, ``dim``, ``const``, ``literal``,
+    ``text``. ``cast``: dtype it is cast to first (``bf16(x)``);
     ``quantize``: (format, scale name) it is quantised with first.
     """
 
@@ -120,9 +122,34 @@ class KernelCall:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One line of a call of several steps, or what is prepared for them.
+
+    kind      ``prepare``: once, when a seat is bound; ``let``; ``yield``: names are outputs
+    names     what gets the value; ``_`` drops one of several
+    several   the value is a tuple of as many as there are names
+    value     ops of the dataflow, those of ``ir.stepops``, and ``entry``, a call into the
+              package. Names are ``Ref``s of kind input, value, prepared, slot, pack, pack_scale,
+              pack_tensor_scale, scale, param, reference (a value of the reference), literal
+              (true, false, none) and text
+    rebinds   a false ``when`` keeps the value that the name had before
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    several: bool
+    value: Expr
+    when: Cond | None
+    otherwise: Expr | None
+    rebinds: bool
+    span: Span
+
+
+@dataclass(frozen=True)
 class Rung:
     """``kind``: hub, local, torch, emulate. ``lower``: dataflow op -> torch op. ``only``:
-    variants that this rung serves of those that the impl does."""
+    variants that this rung serves of those that the impl does. ``prepared``: what the package
+    needs once, when a seat is bound; ``steps``: the call, where it is more than one entry."""
 
     kind: str
     package: str | None
@@ -132,6 +159,20 @@ class Rung:
     lower: tuple[tuple[str, str], ...]
     span: Span
     only: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    prepared: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Entries of the package that the rung calls, each once."""
+        arms = () if self.call is None else self.call.arms
+        found = [entry for _, entry, _ in arms]
+        for step in (*self.prepared, *self.steps):
+            values = [step.value] if step.otherwise is None else [step.value, step.otherwise]
+            for part in (part for value in values for part in parts(value)):
+                if isinstance(part, Op) and part.op == "entry":
+                    found.append(str(part.attr("name")))
+        return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from frtspec.runtime.numerics.four import (
     quantize_int4,
     quantize_nvfp4,
     quantize_nvfp4_one_level,
+    swizzled,
 )
 from frtspec.runtime.numerics.library import (
     attention,
@@ -70,6 +71,7 @@ __all__ = [
     "rope_interleaved",
     "row_amax",
     "scaled_mm",
+    "swizzled",
     "to_fp8",
     "to_int8",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as nnf
 
 from frtspec.runtime.numerics.scales import (
     Quantized,
@@ -106,6 +107,19 @@ def quantize_nvfp4(x: Tensor, tensor_scale: Tensor | None = None) -> Quantized:
     factor = (1.0 / tensor_scale) / scale.float()
     codes = to_e2m1(x.float() * factor.repeat_interleave(BLOCK, dim=-1))
     return Quantized(pack_pairs(codes), scale, tensor_scale)
+
+
+def swizzled(scale: Tensor) -> Tensor:
+    """Scales of blocks [N, K / 16] in the order in which tensor cores read them: uint8.
+
+    A tile is 128 rows by 4 blocks, 512 bytes; rows that are 32 apart stand beside each other.
+    Tiles follow each other along K first, and what fills the last ones up is zero.
+    Source: "1D block scaling factors layout" of cuBLAS' documentation.
+    """
+    rows, blocks = scale.shape
+    padded = nnf.pad(scale.view(torch.uint8), (0, -blocks % 4, 0, -rows % 128))
+    tiles = padded.reshape(-1, 4, 32, padded.shape[1] // 4, 4)
+    return tiles.permute(0, 3, 2, 1, 4).flatten()
 
 
 def quantize_nvfp4_one_level(x: Tensor) -> Quantized:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
@@ -22,7 +22,8 @@ class BoundImpl(nn.Module):
     returns rows in any float dtype (a tuple where the structure has several
     outputs); leading axes and the host's dtype are the caller's matter.
 
-    ``kernel`` is the loaded kernel package of the rung, None where it needs none. ``hosted``
+    ``kernel`` is the loaded kernel package of the rung, None where it needs none; ``given``
+    are weights that a rung prepares something from, until it is bound. ``hosted``
     makes the parts of a live host from what follows the inputs of a call (``blocks.parts``);
     without it they are given to ``run`` by keyword.
     """
@@ -34,6 +35,14 @@ class BoundImpl(nn.Module):
         self.rung: RungSpec | None = None
         self.kernel: Any = None
         self.hosted: Any = None
+        self.given: Mapping[str, Any] = {}
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are: those that were packed, or those given."""
+        held = [b for b in self.buffers() if b is not None]
+        held += [w for w in self.given.values() if isinstance(w, Tensor)]
+        return held[0].device if held else torch.get_default_device()
 
     def pack(self, name: str, value: Quantized | Tensor | None) -> None:
         """Keep a weight as ``self.<name>``; a quantised one with ``self.<name>_scale``, and
@@ -56,15 +65,37 @@ class BoundImpl(nn.Module):
         channel."""
         self._own(name, value.float() if value.dim() else value.float().reshape(1))
 
+    def keep(self, name: str, value: Tensor | float | None) -> None:
+        """Keep what a rung prepared as ``self.<name>``: a tensor as a buffer, which is counted
+        and moved with the packs; a number, or None, as it is.
+
+        Raises TypeError for anything else: it could be neither moved nor stored.
+        """
+        if isinstance(value, Tensor):
+            self._own(name, value)
+        elif value is None or isinstance(value, int | float):
+            setattr(self, name, value)
+        else:
+            raise TypeError(f"{name} is a {type(value).__name__}, no tensor and no number")
+
     def _own(self, name: str, value: Tensor) -> None:
         own = value.detach().clone(memory_format=torch.contiguous_format)
         self.register_buffer(name, own, persistent=False)
 
     def on(self, rung: RungSpec, kernel: ModuleType | None = None) -> Self:
-        """This impl bound to a rung: a view that shares the packs and copies nothing."""
+        """This impl bound to a rung: a view that shares the packs and copies nothing.
+
+        What the rung prepares is made here, from the weights as they were given; the view lets
+        go of those.
+        """
         view = type(self).__new__(type(self))
         view.__dict__.update(self.__dict__)
         view.rung, view.kernel = rung, kernel
+        if rung.prepare is not None:
+            view._buffers = dict(self._buffers)
+            with torch.no_grad():
+                getattr(view, rung.prepare)()
+        view.given = {}
         return view
 
     def member(self, position: int) -> Self:

@@ -14,7 +14,8 @@ class RungSpec:
     """One way to execute an impl.
 
     ``kind``: hub | local | torch | emulate. ``run`` names the method that executes the
-    rung. ``only``: variants that it serves, where that is less than the impl does.
+    rung, ``prepare`` the one that makes what its kernel needs once, when a seat is bound.
+    ``only``: variants that it serves, where that is less than the impl does.
     """
 
     kind: str
@@ -24,6 +25,7 @@ class RungSpec:
     entries: tuple[str, ...] = ()
     envelope: tuple[Constraint, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prepare: str | None = None
 
     @property
     def label(self) -> str:

@@ -81,6 +81,7 @@ from frtspec.syntax.ast.impl import (
     AtDecl,
     BandDecl,
     CallDecl,
+    CallStepsDecl,
     EnvelopeDecl,
     LowerDecl,
     NumericsDecl,
@@ -90,6 +91,7 @@ from frtspec.syntax.ast.impl import (
     RungDecl,
     ScaleDecl,
     StatRequest,
+    StepDecl,
 )
 from frtspec.syntax.ast.parts import (
     DimItem,
@@ -175,6 +177,7 @@ __all__ = [
     "CadenceUse",
     "Call",
     "CallDecl",
+    "CallStepsDecl",
     "CalledDecl",
     "CaptureDecl",
     "ChainDecl",
@@ -280,6 +283,7 @@ __all__ = [
     "StatRequest",
     "StateDecl",
     "StatusDecl",
+    "StepDecl",
     "StepsDecl",
     "Stmt",
     "String",

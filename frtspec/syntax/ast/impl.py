@@ -71,6 +71,28 @@ class CallDecl:
 
 
 @dataclass(frozen=True, slots=True)
+class StepDecl:
+    """``let q4 = …``, ``let (o, lse) = allocate_outputs(q4)``, ``yield y = …``, and
+    ``prepare w16 = bf16(w)`` of a rung. ``several``: the value is a tuple of as many."""
+
+    kind: str
+    names: tuple[Name, ...]
+    several: bool
+    value: Expr
+    when: Expr | None
+    otherwise: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CallStepsDecl:
+    """``call { let …  yield … }``: a kernel's entries and what stands between them."""
+
+    steps: tuple[StepDecl | ErrorNode, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class LowerDecl:
     """``lower matmul to scaled_mm``: a torch op that replaces an op of the dataflow."""
 
@@ -87,7 +109,9 @@ class RungDecl:
     kind: Name
     package: String | None
     version: Number | None
-    members: tuple[EnvelopeDecl | CallDecl | LowerDecl | OnlyDecl | ErrorNode, ...]
+    members: tuple[
+        EnvelopeDecl | StepDecl | CallDecl | CallStepsDecl | LowerDecl | OnlyDecl | ErrorNode, ...
+    ]
     span: Span
 
 

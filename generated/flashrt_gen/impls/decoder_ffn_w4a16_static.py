@@ -15,7 +15,7 @@ at attach, by the structure's bounds.
              down     nvfp4 [D, F]: w_down, one scale a block of 16
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
-    band     M in 1..=3: torch, emulate
+    band     M in 1..=3: hub flashrt/weight-only-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class DecoderFfnW4a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="f41c8e2f82f893c791d8ec804fbb67e100c788d9c39db2ceeddb4325f3e791f5",
-        contract_digest="724e54a611dc891186ceadc2eea4fe67c5d57af77d67fd7115aa8eb2b8b9e453",
+        source_digest="af9f3903e9c781bee772f8973dbe4d9adaf77676daf0f509bc95f2e3e1f51d81",
+        contract_digest="84fa32a9d24b95ffb7c5bcef8e34d9cb9e794115a30778cd97e99848acec5b15",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -62,6 +62,19 @@ class DecoderFfnW4a16Static(BoundImpl):
                 1,
                 3,
                 (
+                    RungSpec(
+                        "hub",
+                        run="run_hub",
+                        package="flashrt/weight-only-ffn",
+                        version=1,
+                        entries=(
+                            "quantize_w4_weight_bf16",
+                            "w4a16_geglu_ffn_bf16",
+                            "w4a16_swiglu_ffn_bf16",
+                        ),
+                        prepare="prepare_hub",
+                        envelope=(divides(64, D), divides(64, F)),
+                    ),
                     RungSpec("torch", run="run_torch"),
                     RungSpec("emulate", run="run_emulate"),
                 ),
@@ -85,6 +98,10 @@ class DecoderFfnW4a16Static(BoundImpl):
     down: Tensor  # nvfp4 [D, F]: w_down
     down_scale: Tensor  # E4M3, one scale a block of 16
     down_tensor_scale: Tensor  # float32, on top of the blocks'
+    gate_up_codes: Tensor  # prepared for the kernel
+    gate_up_sfb: Tensor  # prepared for the kernel
+    down_codes: Tensor  # prepared for the kernel
+    down_sfb: Tensor  # prepared for the kernel
 
     def __init__(self, *, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str) -> None:
         """Pack once. Weights are in_out."""
@@ -93,6 +110,38 @@ class DecoderFfnW4a16Static(BoundImpl):
         self.pack("gate_up", numerics.quantize_nvfp4(torch.cat([w_gate.T, w_up.T])))
         self.gate_up_rows = [w_gate.shape[1], w_up.shape[1]]
         self.pack("down", numerics.quantize_nvfp4(w_down.T))
+        self.given = {"w_gate": w_gate, "w_up": w_up, "w_down": w_down}
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        o: Tensor
+        x = x_after_norm.bfloat16()
+        match self.activation:
+            case "gelu":
+                o = self.kernel.w4a16_geglu_ffn_bf16(
+                    x, self.gate_up_codes, self.gate_up_sfb, self.down_codes, self.down_sfb
+                )
+            case "silu":
+                o = self.kernel.w4a16_swiglu_ffn_bf16(
+                    x, self.gate_up_codes, self.gate_up_sfb, self.down_codes, self.down_sfb
+                )
+        return o
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: gate_up_codes, gate_up_sfb, down_codes, down_sfb."""
+        w_gate = self.given["w_gate"]
+        w_up = self.given["w_up"]
+        w_down = self.given["w_down"]
+        new_gate_up_codes, new_gate_up_sfb = self.kernel.quantize_w4_weight_bf16(
+            torch.cat([w_gate.mT, w_up.mT], dim=-2).bfloat16()
+        )
+        self.keep("gate_up_codes", new_gate_up_codes)
+        self.keep("gate_up_sfb", new_gate_up_sfb)
+        new_down_codes, new_down_sfb = self.kernel.quantize_w4_weight_bf16(
+            w_down.mT.bfloat16().contiguous()
+        )
+        self.keep("down_codes", new_down_codes)
+        self.keep("down_sfb", new_down_sfb)
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
