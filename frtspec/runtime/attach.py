@@ -16,6 +16,7 @@ from frtspec.runtime.calibration import measuring
 from frtspec.runtime.calibration.ranks import Ranks
 from frtspec.runtime.gating import perseat
 from frtspec.runtime.gating.judge import judge
+from frtspec.runtime.hosts.census import counted
 from frtspec.runtime.options import AttachOptions, BuildOptions, read
 from frtspec.runtime.plan import Plan
 from frtspec.runtime.records import SeatRecord
@@ -51,8 +52,9 @@ def attach(
             if session.open_records():
                 measuring.run_untouched(session)
                 measuring.calibrate(session, judge=True)
-                perseat.check_references(session)
-                building.bind(session)
+                with counted(model):
+                    perseat.check_references(session)
+                    building.bind(session)
                 perseat.judge_seats(session)
                 chosen = judge(session)
             session.agree(chosen)
@@ -74,6 +76,7 @@ def build(
         with swap.undone_on_error(model):
             if session.open_records():
                 measuring.calibrate(session, judge=False)
-                building.bind(session)
+                with counted(model):
+                    building.bind(session)
             session.agree(session.open_records())
             return session.agreed(activate(session, session.open_records(), "build"))

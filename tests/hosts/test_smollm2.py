@@ -2,7 +2,7 @@
 
 Static per-tensor FP8 on its 30 MLPs. The numbers are what this model and this text give;
 a change that moves one of them changes the arithmetic, the calibration or a gate. They
-hold for four sequences of each text, which a plain run takes, and for the eight that they
+hold for two sequences of each text, which a plain run takes, and for the eight that they
 were measured on, which `-m slow` takes.
 """
 
@@ -33,10 +33,14 @@ ASKED: dict[str, Any] = {
     "rungs": ("emulate",),
 }
 LENGTH = 256
-PERPLEXITY = {4: 42.205, 8: 34.573}
+PERPLEXITY = {2: 42.685, 8: 34.573}
 """Of the untouched model on the held-out text, by the number of sequences."""
 
-SATURATED = {"ffn[1]", "ffn[9]", "ffn[11]", "ffn[28]", "ffn[29]"}
+SATURATED = {
+    2: {"ffn[9]", "ffn[11]", "ffn[28]", "ffn[29]"},
+    8: {"ffn[1]", "ffn[9]", "ffn[11]", "ffn[28]", "ffn[29]"},
+}
+"""What a calibration without sequence starts saturates, by the number of sequences."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +72,12 @@ class Case:
         return llama.build(self.host.model, self.host.forward, observations=observations, **ASKED)
 
     def untouched(self) -> bool:
-        """Whether the model gives the very bits of the reference, on two of the samples."""
-        again = self.host.logits(self.held_out[:2])
-        return all(map(torch.equal, again, self.reference[:2]))
+        """Whether the model gives the very bits of the reference, on one of the samples."""
+        (again,) = self.host.logits(self.held_out[:1])
+        return torch.equal(again, self.reference[0])
 
 
-@pytest.fixture(scope="module", params=[4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[2, pytest.param(8, marks=pytest.mark.slow)])
 def case(request: pytest.FixtureRequest) -> Case:
     try:
         loaded = smollm.load()
@@ -95,9 +99,11 @@ def attached(case: Case) -> Iterator[tuple[Plan, Figures]]:
     yield plan, found
 
 
-def test_the_text_is_the_one_that_the_figures_were_measured_on(case: Case) -> None:
-    untouched = figures(case.reference, case.reference, case.held_out)
-    assert untouched.perplexity == pytest.approx(PERPLEXITY[len(case.held_out)], rel=1e-3)
+def test_the_text_is_the_one_that_the_figures_were_measured_on(
+    case: Case, attached: tuple[Plan, Figures]
+) -> None:
+    _, found = attached
+    assert found.reference == pytest.approx(PERPLEXITY[len(case.held_out)], rel=1e-3)
 
 
 def test_attach_binds_all_but_layer_28(case: Case, attached: tuple[Plan, Figures]) -> None:
@@ -145,8 +151,9 @@ def test_attach_refuses_what_that_calibration_saturates(case: Case) -> None:
     with case.attach(case.host.continuations(case.calibration)) as plan:
         found = case.figures()
     refused = [record for record in plan.seats if record.state == "refused"]
-    assert {record.name for record in refused} == SATURATED
-    assert len(plan.bound) == 25
+    saturated = SATURATED[len(case.calibration)]
+    assert {record.name for record in refused} == saturated
+    assert len(plan.bound) == 30 - len(saturated)
     assert {record.code for record in refused} == {"calibration.saturated"}
     for record in refused:
         gate = record.gate("saturation")

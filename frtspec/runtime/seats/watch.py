@@ -9,6 +9,7 @@ from torch import nn
 
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts import host
+from frtspec.runtime.hosts.census import counted
 from frtspec.runtime.hosts.coverage import weight_paths
 from frtspec.runtime.hosts.weights import fingerprint
 from frtspec.runtime.records import SeatRecord
@@ -28,19 +29,21 @@ class Watch:
 
     def __init__(self, model: nn.Module, records: Iterable[SeatRecord]) -> None:
         self.marks: dict[str, dict[str, str]] = {}
-        for record in records:
-            marks = {path: _mark(model, path) for path in weight_paths(record)}
-            self.marks[record.name] = {path: mark for path, mark in marks.items() if mark}
+        with counted(model):
+            for record in records:
+                marks = {path: _mark(model, path) for path in weight_paths(record)}
+                self.marks[record.name] = {path: mark for path, mark in marks.items() if mark}
 
     def changes(self, model: nn.Module, away: Collection[str] = ()) -> tuple[Drift, ...]:
         """Every watched weight whose bits, shape or presence changed; none of those ``away``,
         which have no data here."""
-        return tuple(
-            Drift(seat, path, "changed since the seat was bound")
-            for seat, marks in self.marks.items()
-            for path, mark in marks.items()
-            if path not in away and _mark(model, path) != mark
-        )
+        with counted(model):
+            return tuple(
+                Drift(seat, path, "changed since the seat was bound")
+                for seat, marks in self.marks.items()
+                for path, mark in marks.items()
+                if path not in away and _mark(model, path) != mark
+            )
 
 
 def _mark(model: nn.Module, path: str) -> str:
