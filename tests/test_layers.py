@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COMPILER = ("diag", "syntax", "ir", "sema", "checks", "codegen", "importers")
+COMPILER = ("diag", "syntax", "ir", "sema", "checks", "codegen", "importers", "lsp")
 COMPILER_MODULES = tuple(f"frtspec.{name}" for name in COMPILER)
 SHARED_MODULES = ("closure", "config", "files", "lock", "project", "resources", "tomltext")
 """Modules at the top of the package: part of the compiler side."""

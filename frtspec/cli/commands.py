@@ -158,6 +158,11 @@ def _exports(parser: argparse.ArgumentParser) -> None:
     _format(parser, FORMATS)
 
 
+def _lsp(parser: argparse.ArgumentParser) -> None:
+    text = "the only way there is; editors pass it"
+    parser.add_argument("--stdio", action="store_true", help=text)
+
+
 class Command(NamedTuple):
     """``module``: that of ``frtspec.cli`` which runs it."""
 
@@ -183,6 +188,7 @@ COMMANDS = {
         "verify receipts, show or compare them, or lay many out", _receipts, "receipts"
     ),
     "import": Command("read the bindings of another catalog into specs", _imports, "importing"),
+    "lsp": Command("serve an editor: findings, hovers, completion, renames", _lsp, "lsp"),
     "export": Command("write bindings as documents of another catalog", _exports, "exporting"),
 }
 
