@@ -98,6 +98,9 @@ class SpecFields:
             named["envelope"] = self.names.rules(rung.envelope)
         if rung.only:
             named["only"] = pyrepr(dict(rung.only))
+        without = self.rungs.without(rung)
+        if without:
+            named["without"] = pyrepr(without)
         return call("RungSpec", pyrepr(rung.kind), *(), **named).text
 
 

@@ -22,9 +22,10 @@ from frtspec.codegen.stepsrc import StepMethods, member
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly, Shape
 from frtspec.ir.decl import Band, Impl, KernelArg, KernelCall, Rung, Structure
-from frtspec.ir.expr import Op, Ref
+from frtspec.ir.expr import AxisIs, Op, Ref
 from frtspec.ir.stepops import LITERALS
 from frtspec.ir.types import Tensor
+from frtspec.sema.combos import combos
 
 
 @dataclass
@@ -89,6 +90,20 @@ class RungMethods:
         """Every rung, those of bands after the others."""
         inside = [(rung, band) for band in self.impl.bands for rung in band.rungs]
         return [*((rung, None) for rung in self.impl.rungs), *inside]
+
+    def without(self, rung: Rung) -> tuple[str, ...]:
+        """Optional inputs that a kernel's call reads nothing of: it can't serve a call with one."""
+        if self.impl.seam is not None or not (rung.steps or rung.call):
+            return ()
+        only = (*self.impl.only, *rung.only)
+        served = [c for c in combos(self.structure) if all(c.holds(AxisIs(*o)) for o in only)]
+        read = StepMethods(self, rung).read() if rung.steps else _read(rung.call)
+        return tuple(
+            port.name
+            for port in self.structure.inputs
+            if port.optional and port.default is None and port.name not in read
+            if port.name in self.cut.sources and any(c.exists(port) for c in served)
+        )
 
     def methods(self) -> list[Function]:
         """One method per distinct way to run."""
@@ -382,6 +397,11 @@ class RungMethods:
             return name
         alias = Emulation(self.structure, self.impl, self.cut).alias.get(name)
         return alias.name if alias is not None else name
+
+
+def _read(kernel: KernelCall | None) -> set[str]:
+    """What the arguments of one call name."""
+    return set() if kernel is None else {arg.name for _, _, args in kernel.arms for arg in args}
 
 
 def _unfolded(shape: Shape) -> Shape:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from frtspec.codegen.arithmetic import Emulation
 from frtspec.codegen.cut import names_in, without_unread
 from frtspec.codegen.exprsrc import Lowering
-from frtspec.codegen.formats import QUANTISED
+from frtspec.codegen.formats import QUANTISED, dequantize_text, quantised
 from frtspec.codegen.names import DTYPES, RESERVED, free
 from frtspec.codegen.pysrc import PRIMARY, Py, call, docstring, pyrepr
 from frtspec.codegen.rungops import lowerings
@@ -18,10 +18,10 @@ from frtspec.codegen.sizesrc import Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly
 from frtspec.ir.decl import Rung, Step
-from frtspec.ir.expr import Expr, Let, Op, Ref
+from frtspec.ir.expr import Expr, IsPresent, Let, Op, Ref, Stmt
 from frtspec.ir.lowering import poly_text
 from frtspec.ir.stepops import LITERALS
-from frtspec.ir.walk import parts
+from frtspec.ir.walk import conditions, parts, reads
 
 if TYPE_CHECKING:
     from frtspec.codegen.rungsrc import MemberExpressions, RungMethods
@@ -62,7 +62,7 @@ class StepMethods:
         told = [f"{local} = self.{local}" for local in sizes.asked]
         rungs.asked |= sizes.asked
         absent = rungs.absent_inputs(sizes)
-        absent += [f"{self.locals[n]}: Tensor | None = None" for n in rungs.maybe()]
+        absent += [f"{self.locals.get(n, n)}: Tensor | None = None" for n in rungs.maybe()]
         results = [self.locals.get(target, target) for target in rungs.cut.targets]
         lead = [*sizes.lines(), *told, *absent]
         typed = self.typed(lines, absent)
@@ -85,6 +85,18 @@ class StepMethods:
             elif not any(line.startswith(f"{local} = ") for line in out):
                 out.insert(0, f"{local}: {kind}")
         return out
+
+    def read(self) -> set[str]:
+        """Every name that the steps read, also through values of the reference."""
+        values = [part for step in self.rung.steps for part in step_parts(step)]
+        names = {value.name for value in values if isinstance(value, Ref)}
+        conds = [step.when for step in self.rung.steps]
+        names |= {t.name for when in conds for t in conditions(when) if isinstance(t, IsPresent)}
+        known = tuple(v.name for v in values if isinstance(v, Ref) and v.kind == "reference")
+        if not known:
+            return names
+        body = without_unread(_for(known, self.rungs.cut.body), known)
+        return names.union(*map(reads, body))
 
     def lets(self, steps: Sequence[Step], known: Mapping[str, str]) -> list[Let]:
         """Steps as definitions; several results are one target with commas."""
@@ -112,7 +124,7 @@ class StepMethods:
         if not names:
             return [], {}
         rungs = self.rungs
-        body = without_unread(rungs.cut.body, names)
+        body = without_unread(_for(names, rungs.cut.body), names)
         cut = replace(rungs.cut, body=body, targets=names)
         flow = _Unrounded(rungs.structure, rungs.impl, cut)
         lines = flow.lines()
@@ -174,7 +186,26 @@ class StepMethods:
         return Sizes(list(arguments), frozenset(used), self.rung.span, asks=True)  # type: ignore[arg-type]
 
     def source(self, names: dict[str, str], sizes: Sizes, device: Py) -> MemberExpressions:
-        return self.rungs.expressions(names, sizes, _lowerings(device, sizes))
+        extra = {**_lowerings(device, sizes), "values": self.values}
+        return self.rungs.expressions(names, sizes, extra)
+
+    def values(self, op: Op, args: list[Py]) -> Py:
+        """A pack read back."""
+        held = op.args[0]
+        pack = next(
+            p for p in self.rungs.impl.packs if isinstance(held, Ref) and p.name == held.name
+        )
+        form = quantised(pack)
+        return args[0].method("float") if form is None else Py(dequantize_text(pack, form), PRIMARY)
+
+
+def _for(names: Sequence[str], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """The reference without the outputs that nobody asked for: the steps make their own."""
+    return tuple(
+        stmt
+        for stmt in body
+        if not isinstance(stmt, Let) or stmt.kind != "yield" or stmt.name in names
+    )
 
 
 def step_parts(step: Step) -> list[Expr]:
@@ -236,6 +267,7 @@ def _lowerings(device: Py, sizes: Sizes) -> dict[str, Lowering]:
         "ones": filled,
         "expand": lambda op, args: args[0].method("expand", *shape(op)),
         "contiguous": lambda op, args: args[0].method("contiguous"),
+        "int32": lambda op, args: args[0].method("int"),
         "clone": lambda op, args: args[0].method("clone"),
         "empty_like": lambda op, args: call("torch.empty_like", *args),
         "codes": codes,

@@ -15,6 +15,7 @@ from frtspec.ir.regions import REGION_TEXTS, REGIONS
 from frtspec.ir.stepops import LITERALS
 from frtspec.ir.walk import ops
 from frtspec.sema.arms import complete_arms
+from frtspec.sema.combos import Combo, combos
 from frtspec.sema.common import named_once, one_of, only_one, version
 from frtspec.sema.context import Context, listing
 from frtspec.sema.scope import Scope
@@ -49,11 +50,12 @@ class Rungs:
     def ladder(self, nodes: Sequence[ast.RungDecl]) -> tuple[ir.Rung, ...]:
         built = [self.rung(node) for node in nodes]
         rungs = tuple(rung for rung in built if rung is not None)
-        first: dict[tuple[str, str | None, int | None], ir.Rung] = {}
+        first: dict[tuple[str, str | None, int | None], list[ir.Rung]] = {}
         for rung in rungs:
-            key = (rung.kind, rung.package, rung.version)
-            before = first.setdefault(key, rung)
-            if before is not rung and rung.kind != "torch":
+            alike = first.setdefault((rung.kind, rung.package, rung.version), [])
+            before = next((one for one in alike if not _apart(one, rung)), None)
+            alike.append(rung)
+            if before is not None and rung.kind != "torch":
                 self.context.error(
                     RUNG,
                     f"this rung `{rung.kind}` is given twice",
@@ -148,7 +150,14 @@ class Rungs:
     def whole(self, node: ast.RungDecl) -> None:
         """A kernel can't call back into the host."""
         found = [op.args[0] for op in ops(self.target.body) if op.op in ("part", "inner")]
-        names = dict.fromkeys(f"`{ref.name}`" for ref in found if isinstance(ref, irx.Ref))
+        served = [c for c in combos(self.target.structure) if self.serves(c)]
+        parts = {p.name: p for p in self.target.structure.parts}
+        names = dict.fromkeys(
+            f"`{ref.name}`"
+            for ref in found
+            if isinstance(ref, irx.Ref)
+            and (ref.name not in parts or any(c.holds(parts[ref.name].when) for c in served))
+        )
         if names:
             self.context.error(
                 PARTS,
@@ -157,6 +166,11 @@ class Rungs:
                 help="lower its products in a rung torch, or write the kernel for a structure of "
                 "what lies between the parts",
             )
+
+    def serves(self, combo: Combo) -> bool:
+        """Whether the impl is for these variants."""
+        chosen = dict(combo.variants)
+        return all(chosen.get(axis) in values for axis, values in self.only)
 
     def unpackaged(
         self,
@@ -434,6 +448,12 @@ def served(
             )
         out[node.axis.id] = values
     return tuple(out.items())
+
+
+def _apart(one: ir.Rung, other: ir.Rung) -> bool:
+    """Whether no variant is served by both."""
+    served = dict(one.only)
+    return any(axis in served and not {*served[axis]} & {*values} for axis, values in other.only)
 
 
 def plain_text(value: Decimal) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -271,6 +271,17 @@ def check_rung(seat: Seat, rung: RungSpec) -> None:
                 "rung.variant",
                 f"serves {axis} = {', '.join(allowed)}, and this seat has {seat.variants[axis]}",
                 fix="another rung serves this variant, or none",
+            )
+
+
+def check_given(rung: RungSpec, given: Collection[str]) -> None:
+    """Raises Refusal ``rung.input`` for an optional input that the rung's kernel is not handed."""
+    for name in rung.without:
+        if name in given:
+            raise Refusal(
+                "rung.input",
+                f"serves calls without {name}, and calls of this seat have it",
+                fix="another rung serves such calls; a host that leaves it out gets this one",
             )
 
 

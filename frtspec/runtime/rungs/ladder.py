@@ -398,6 +398,7 @@ class _Climb:
     def _admit(self, rung: RungSpec, band: Band, k: int) -> tuple[Form, str]:
         """Variants, envelope, kernel, probe. Raises Refusal with what the rung lacks."""
         eligible.check_rung(self.seat, rung)
+        eligible.check_given(rung, self._given())
         band = self._inside(rung, band)
         kernel, origin = None, ""
         if rung.package is not None:
@@ -407,7 +408,20 @@ class _Climb:
         inputs = self.given
         if inputs is None:
             inputs = probe_inputs(self.seat, self.observation, band, self.device)
+        elif rung.without:
+            names = self.seat.structure.inputs
+            kept = [None if n in rung.without else x for n, x in zip(names, inputs, strict=False)]
+            inputs = tuple(kept)
         return Form(band, impl), origin + probe(impl, self.seat, inputs, k)
+
+    def _given(self) -> frozenset[str]:
+        """Inputs of the structure that some call has, as a form is handed them: a mask that is
+        answered by packing keys is none."""
+        if self.seat.routed is None:
+            return frozenset() if self.seat.boundary is None else frozenset(self.seat.boundary.inputs)
+        seen = self.observation.routed(self.seat.name)
+        packed = {"mask"} if PACKED in mechanisms(self.seat, seen) else set()
+        return frozenset(name for name in seen.names if seen.saw(name)) - packed
 
     def _inside(self, rung: RungSpec, band: Band) -> Band:
         """The band that the rung's envelope leaves. Raises Refusal ``rung.envelope``."""

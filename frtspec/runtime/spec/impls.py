@@ -15,7 +15,8 @@ class RungSpec:
 
     ``kind``: hub | local | torch | emulate. ``run`` names the method that executes the
     rung, ``prepare`` the one that makes what its kernel needs once, when a seat is bound.
-    ``only``: variants that it serves, where that is less than the impl does.
+    ``only``: variants that it serves, where that is less than the impl does. ``without``:
+    optional inputs that its kernel is not handed: it serves calls that have none of them.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class RungSpec:
     envelope: tuple[Constraint, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prepare: str | None = None
+    without: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
