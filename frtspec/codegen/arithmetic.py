@@ -295,12 +295,14 @@ class Emulation:
         """A point's values in its format. ``how``: ``round_trip``, or ``codes``."""
         span = self.impl.origin.span
         value: Expr = self.alias.get(point, Ref(point, "value", None, span))
-        if isinstance(value, Ref) and value.name in self.cut.sources:
-            stored = self.stored_source(value.name)
-            value = value if stored is None else cast(stored, value)
-        if point in self.balances:
+        handed_in = isinstance(value, Ref) and value.name in self.cut.sources
+        stored = self.stored_source(value.name) if handed_in else self.stores.get(point)
+        if point in self.balances:  # rounded behind the factors, as a quantiser gets it
             factors = Ref(self.balances[point].name, "scale", None, span)
             value = Op("mul", (cast("f32", value), factors), (), span)
+            handed_in = True
+        if stored is not None and handed_in:
+            value = cast(stored, value)
         if point not in self.steps:
             return value
         scale = self.steps[point]

@@ -157,6 +157,11 @@ class StepExprs(Exprs):
                         f"let it write into a copy: let r = clone({name.id})",
                     )
                 return self.op("updates", [built], value.span)
+            case ast.Call(func=ast.Name(id="updates"), args=(ast.Arg(value=ast.Call() as made),)):
+                built = self.expr(made, depth)
+                if isinstance(built, ir.Invalid) or owns(built):
+                    return self.op("updates", [built], value.span)
+                return self._own(value, depth)
             case _:
                 return self.expr(value, depth)
 
@@ -206,6 +211,8 @@ class StepExprs(Exprs):
                 else self.op(name, [inner], node.span, sizes=sizes)
             )
         if name == "swizzled" and not self._blocks(inner):
+            return self._wrong(node)
+        if name == "values" and not (isinstance(inner, ir.Invalid) or _is_pack(inner)):
             return self._wrong(node)
         return self.op(name, [inner], node.span)
 
@@ -299,6 +306,8 @@ class StepExprs(Exprs):
         match op.op:
             case "contiguous" | "clone" | "empty_like":
                 return types[0]
+            case "int32" if isinstance(types[0], Tensor):
+                return Tensor(types[0].shape, "int32")
             case "zeros" | "ones":
                 return Tensor(op.attr("sizes"), str(op.attr("dtype")))  # type: ignore[arg-type]
             case "expand" if isinstance(types[0], Tensor):
@@ -332,6 +341,10 @@ class StepExprs(Exprs):
         elif row.axes == "many" and axis is not None:
             found["axes"] = (int(str(axis)),)
         return replace(op, attrs=tuple(sorted((attrs | found).items())))
+
+
+def _is_pack(value: ir.Expr) -> bool:
+    return isinstance(value, ir.Ref) and value.kind == "pack"
 
 
 def owns(value: ir.Expr) -> bool:

@@ -23,14 +23,18 @@ impl w4a16_static for decoder_ffn.mlp version 1 {
   band M in 1..=3 {
     rung hub "flashrt/weight-only-ffn" version 1 {
       envelope { D % 64 == 0, F % 64 == 0 }
-      prepare (gate_up_codes, gate_up_sfb) = quantize_w4_weight_bf16(bf16(cat(w_gate.T, w_up.T)))
-      prepare (down_codes, down_sfb) = quantize_w4_weight_bf16(contiguous(bf16(w_down.T)))
+      # The kernel has no scale of a whole tensor: x takes the one of gate and up, o that of down.
+      prepare gate_up_t = number(gate_up.tensor_scale)
+      prepare down_t = number(down.tensor_scale)
+      prepare (gate_up_w4, gate_up_sfb) = quantize_w4_weight_bf16(bf16(values(gate_up) / gate_up_t))
+      prepare (down_w4, down_sfb) = quantize_w4_weight_bf16(bf16(values(down) / down_t))
       call {
-        let x = bf16(x_after_norm)
-        yield o = match activation {
-          gelu => w4a16_geglu_ffn_bf16(x, gate_up_codes, gate_up_sfb, down_codes, down_sfb),
-          silu => w4a16_swiglu_ffn_bf16(x, gate_up_codes, gate_up_sfb, down_codes, down_sfb)
+        let x = bf16(f32(bf16(x_after_norm)) * gate_up_t)
+        let h = match activation {
+          gelu => w4a16_geglu_ffn_bf16(x, gate_up_w4, gate_up_sfb, down_w4, down_sfb),
+          silu => w4a16_swiglu_ffn_bf16(x, gate_up_w4, gate_up_sfb, down_w4, down_sfb)
         }
+        yield o = bf16(f32(h) * down_t)
       }
     }
     rung torch { lower matmul to bf16_mm }

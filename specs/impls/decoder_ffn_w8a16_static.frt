@@ -27,6 +27,18 @@ impl w8a16_static for decoder_ffn.mlp version 1 {
         silu => w8a16_swiglu
       } (bf16(x_after_norm), gate_up, gate_up.scale, down, down.scale)
     }
+    rung hub "flashrt/weight-only-ffn" version 1 {
+      envelope { D % 64 == 0, F % 64 == 0 }
+      call {
+        let x = bf16(x_after_norm)
+        let gate_up_s = flatten(gate_up.scale, 2)
+        let down_s = flatten(down.scale, 2)
+        yield o = match activation {
+          gelu => w8a16_geglu_ffn_bf16(x, gate_up, gate_up_s, down, down_s),
+          silu => w8a16_swiglu_ffn_bf16(x, gate_up, gate_up_s, down, down_s)
+        }
+      }
+    }
     rung torch { lower matmul to bf16_mm }
     rung emulate
   } otherwise host

@@ -25,6 +25,24 @@ impl fp8_static for linear_proj version 1 {
       add => bf16_fp8_linear_bias_bf16(bf16(x_in), weight, bf16(b), in_s, weight.scale)
     }
   }
+  rung hub "flashrt/fp8-gemm" version 1 {
+    envelope { K % 16 == 0, N % 16 == 0 }
+    only bias (add)
+    only epilogue (gelu, residual_add)
+    prepare alpha = number(in_s * weight.scale)
+    prepare b16 = bf16(b)
+    call {
+      let codes = quantize(x_in, fp8_e4m3, in_s)
+      yield y = fp8_linear_bias_gelu_bf16(codes, weight, b16, alpha) when epilogue is gelu
+      yield y = fp8_linear_bias_residual_bf16(
+        codes,
+        weight,
+        b16,
+        updates(clone(bf16(residual))),
+        alpha
+      ) when epilogue is residual_add
+    }
+  }
   rung torch {
     envelope { K % 16 == 0, N % 16 == 0 }
     lower matmul to scaled_mm

@@ -9,6 +9,18 @@ impl nvfp4_dynamic for linear_proj version 1 {
   numerics { acc f32, out bf16 }
   admits x_in { bf16, fp16, f32 }
 
+  rung hub "flashrt/fp4-gemm" version 1 {
+    envelope { K % 32 == 0, N % 32 == 0 }
+    only epilogue (none)
+    prepare weight_sf = swizzled(weight.scale)
+    prepare alpha_w = number(weight.tensor_scale)
+    call {
+      let (codes, sf) = quantize_fp4_sfa_bf16(bf16(x_in))
+      let h = fp4_w4a16_linear_bf16(codes, weight, sf, weight_sf, alpha = alpha_w)
+      let h = f32(h) + f32(b) when bias is add
+      yield y = bf16(h)
+    }
+  }
   rung torch { lower matmul to bf16_mm }
   rung emulate
 

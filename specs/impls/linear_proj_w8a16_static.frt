@@ -20,6 +20,15 @@ impl w8a16_static for linear_proj version 1 {
         add => w8a16_linear(bf16(x_in), weight, weight.scale, b)
       }
     }
+    rung hub "flashrt/weight-only-ffn" version 1 {
+      envelope { K % 64 == 0 }
+      only epilogue (none)
+      call {
+        let h = w8a16_linear_bf16(bf16(x_in), weight, flatten(weight.scale, 2))
+        let h = f32(h) + f32(b) when bias is add
+        yield y = bf16(h)
+      }
+    }
     rung torch { lower matmul to bf16_mm }
     rung emulate
   } otherwise host

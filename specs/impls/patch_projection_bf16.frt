@@ -8,6 +8,17 @@ impl bf16 for patch_projection version 1 {
   numerics { acc f32, store x_in bf16, out bf16 }
   admits x_in { bf16, fp16, f32 }
 
+  rung hub "flashrt/flashrt-gemm-epilogues" version 1 {
+    envelope { K % 8 == 0, N % 8 == 0 }
+    prepare weight_kn = contiguous(weight.T)
+    call {
+      let x16 = contiguous(bf16(x_in))
+      yield y = match bias {
+        none => bf16_linear_bf16(x16, weight_kn),
+        add => bf16_linear_bias_bf16(x16, weight_kn, bf16(b))
+      }
+    }
+  }
   rung torch { lower linear to bf16_mm }
   rung emulate
 }

@@ -14,6 +14,24 @@ impl fp8_static version 1 for vision_ffn.mlp version 2 {
   numerics { acc f32, store a bf16, out bf16 }
   admits x_after_norm { bf16, fp16, f32 }
 
+  rung hub "flashrt/flashrt-fp8-ffn" version 1 {
+    envelope { D % 16 == 0, F % 16 == 0 }
+    prepare up_b16 = bf16(b_fc1)
+    prepare down_b16 = bf16(b_fc2)
+    call {
+      yield o = bf16_fp8_gelu_mlp_bf16(
+        bf16(x_after_norm),
+        fc1,
+        up_b16,
+        fc2,
+        down_b16,
+        in_s,
+        fc1.scale,
+        hid_s,
+        fc2.scale
+      )
+    }
+  }
   rung torch {
     envelope { D % 16 == 0, F % 16 == 0 }
     lower matmul to scaled_mm

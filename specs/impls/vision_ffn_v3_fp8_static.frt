@@ -30,6 +30,25 @@ impl fp8_static version 1 for vision_ffn.mlp version 3 {
       fc2.scale
     )
   }
+  rung hub "flashrt/flashrt-fp8-ffn" version 1 {
+    envelope { D % 16 == 0, F % 16 == 0 }
+    only activation (gelu_tanh)
+    prepare up_b16 = bf16(b_fc1) when bias is add otherwise zeros((F), bf16)
+    prepare down_b16 = bf16(b_fc2) when bias is add otherwise zeros((D), bf16)
+    call {
+      yield o = bf16_fp8_gelu_mlp_bf16(
+        bf16(x_after_norm),
+        fc1,
+        up_b16,
+        fc2,
+        down_b16,
+        in_s,
+        fc1.scale,
+        hid_s,
+        fc2.scale
+      )
+    }
+  }
   rung torch {
     envelope { D % 16 == 0, F % 16 == 0 }
     lower matmul to scaled_mm

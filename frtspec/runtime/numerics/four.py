@@ -110,16 +110,17 @@ def quantize_nvfp4(x: Tensor, tensor_scale: Tensor | None = None) -> Quantized:
 
 
 def swizzled(scale: Tensor) -> Tensor:
-    """Scales of blocks [N, K / 16] in the order in which tensor cores read them: uint8.
+    """Scales of blocks [N, K / 16] in the order in which tensor cores read them: uint8, and
+    one such row for each matrix of a stack [E, N, K / 16].
 
     A tile is 128 rows by 4 blocks, 512 bytes; rows that are 32 apart stand beside each other.
     Tiles follow each other along K first, and what fills the last ones up is zero.
     Source: "1D block scaling factors layout" of cuBLAS' documentation.
     """
-    rows, blocks = scale.shape
+    *stack, rows, blocks = scale.shape
     padded = nnf.pad(scale.view(torch.uint8), (0, -blocks % 4, 0, -rows % 128))
-    tiles = padded.reshape(-1, 4, 32, padded.shape[1] // 4, 4)
-    return tiles.permute(0, 3, 2, 1, 4).flatten()
+    tiles = padded.reshape(*stack, -1, 4, 32, padded.shape[-1] // 4, 4)
+    return tiles.transpose(-4, -2).flatten(-5)
 
 
 def quantize_nvfp4_one_level(x: Tensor) -> Quantized:

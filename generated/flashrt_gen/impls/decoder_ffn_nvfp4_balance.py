@@ -117,7 +117,7 @@ class DecoderFfnNvfp4Balance(BoundImpl):
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.bfloat16().float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         ).bfloat16()
         gate_up = numerics.dequantize_nvfp4(
             self.gate_up, self.gate_up_scale, self.gate_up_tensor_scale
@@ -129,7 +129,7 @@ class DecoderFfnNvfp4Balance(BoundImpl):
             case "silu":
                 act_after_mul = (nnf.silu(g) * u).bfloat16().float()
         act_after_mul_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(act_after_mul.float() * self.hid_b)
+            *numerics.quantize_nvfp4_one_level((act_after_mul.float() * self.hid_b).bfloat16())
         ).bfloat16()
         w_down = numerics.dequantize_nvfp4(
             self.down, self.down_scale, self.down_tensor_scale
@@ -139,7 +139,7 @@ class DecoderFfnNvfp4Balance(BoundImpl):
     def run_emulate(self, x_after_norm: Tensor) -> Tensor:
         """The same arithmetic in plain torch, on any device: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.bfloat16().float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         )
         w_gate, w_up = torch.split(
             numerics.dequantize_nvfp4(self.gate_up, self.gate_up_scale, self.gate_up_tensor_scale),
@@ -153,7 +153,7 @@ class DecoderFfnNvfp4Balance(BoundImpl):
             case "silu":
                 act_after_mul = (nnf.silu(g) * u).bfloat16().float()
         act_after_mul_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(act_after_mul.float() * self.hid_b)
+            *numerics.quantize_nvfp4_one_level((act_after_mul.float() * self.hid_b).bfloat16())
         )
         w_down = numerics.dequantize_nvfp4(self.down, self.down_scale, self.down_tensor_scale)
         return (act_after_mul_q @ w_down.T).bfloat16()

@@ -50,8 +50,8 @@ class DecoderFfnW4a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="af9f3903e9c781bee772f8973dbe4d9adaf77676daf0f509bc95f2e3e1f51d81",
-        contract_digest="84fa32a9d24b95ffb7c5bcef8e34d9cb9e794115a30778cd97e99848acec5b15",
+        source_digest="6e57dcd92a4f8724df2add1fb398991a93b4a89f3593ac302e89de0eea9b33f3",
+        contract_digest="7f9cbc5dfcc5207b9b1a1b8f3dd75bdd39c956216cbcc2582d4b622a9d220079",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -98,9 +98,11 @@ class DecoderFfnW4a16Static(BoundImpl):
     down: Tensor  # nvfp4 [D, F]: w_down
     down_scale: Tensor  # E4M3, one scale a block of 16
     down_tensor_scale: Tensor  # float32, on top of the blocks'
-    gate_up_codes: Tensor  # prepared for the kernel
+    gate_up_t: float  # prepared for the kernel
+    down_t: float  # prepared for the kernel
+    gate_up_w4: Tensor  # prepared for the kernel
     gate_up_sfb: Tensor  # prepared for the kernel
-    down_codes: Tensor  # prepared for the kernel
+    down_w4: Tensor  # prepared for the kernel
     down_sfb: Tensor  # prepared for the kernel
 
     def __init__(self, *, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str) -> None:
@@ -110,37 +112,44 @@ class DecoderFfnW4a16Static(BoundImpl):
         self.pack("gate_up", numerics.quantize_nvfp4(torch.cat([w_gate.T, w_up.T])))
         self.gate_up_rows = [w_gate.shape[1], w_up.shape[1]]
         self.pack("down", numerics.quantize_nvfp4(w_down.T))
-        self.given = {"w_gate": w_gate, "w_up": w_up, "w_down": w_down}
 
     def run_hub(self, x_after_norm: Tensor) -> Tensor:
         """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
-        o: Tensor
-        x = x_after_norm.bfloat16()
+        x = (x_after_norm.bfloat16().float() * self.gate_up_t).bfloat16()
         match self.activation:
             case "gelu":
-                o = self.kernel.w4a16_geglu_ffn_bf16(
-                    x, self.gate_up_codes, self.gate_up_sfb, self.down_codes, self.down_sfb
+                h = self.kernel.w4a16_geglu_ffn_bf16(
+                    x, self.gate_up_w4, self.gate_up_sfb, self.down_w4, self.down_sfb
                 )
             case "silu":
-                o = self.kernel.w4a16_swiglu_ffn_bf16(
-                    x, self.gate_up_codes, self.gate_up_sfb, self.down_codes, self.down_sfb
+                h = self.kernel.w4a16_swiglu_ffn_bf16(
+                    x, self.gate_up_w4, self.gate_up_sfb, self.down_w4, self.down_sfb
                 )
+        o: Tensor = (h.float() * self.down_t).bfloat16()
         return o
 
     def prepare_hub(self) -> None:
-        """Once, when a seat is bound: gate_up_codes, gate_up_sfb, down_codes, down_sfb."""
-        w_gate = self.given["w_gate"]
-        w_up = self.given["w_up"]
-        w_down = self.given["w_down"]
-        new_gate_up_codes, new_gate_up_sfb = self.kernel.quantize_w4_weight_bf16(
-            torch.cat([w_gate.mT, w_up.mT], dim=-2).bfloat16()
+        """Once, when a seat is bound: gate_up_t, down_t, gate_up_w4, gate_up_sfb, down_w4,
+        down_sfb."""
+        self.keep("gate_up_t", self.gate_up_tensor_scale.item())
+        self.keep("down_t", self.down_tensor_scale.item())
+        new_gate_up_w4, new_gate_up_sfb = self.kernel.quantize_w4_weight_bf16(
+            (
+                numerics.dequantize_nvfp4(
+                    self.gate_up, self.gate_up_scale, self.gate_up_tensor_scale
+                )
+                / self.gate_up_t
+            ).bfloat16()
         )
-        self.keep("gate_up_codes", new_gate_up_codes)
+        self.keep("gate_up_w4", new_gate_up_w4)
         self.keep("gate_up_sfb", new_gate_up_sfb)
-        new_down_codes, new_down_sfb = self.kernel.quantize_w4_weight_bf16(
-            w_down.mT.bfloat16().contiguous()
+        new_down_w4, new_down_sfb = self.kernel.quantize_w4_weight_bf16(
+            (
+                numerics.dequantize_nvfp4(self.down, self.down_scale, self.down_tensor_scale)
+                / self.down_t
+            ).bfloat16()
         )
-        self.keep("down_codes", new_down_codes)
+        self.keep("down_w4", new_down_w4)
         self.keep("down_sfb", new_down_sfb)
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ time.
              down     int8 [D, F]: w_down, one scale a row
     numbers  float32, x_after_norm rounded to bf16, g rounded to bf16, u rounded to bf16,
              act_after_mul rounded to bf16, written in bf16
-    band     M in 1..=8: local frt-dense@v1, torch, emulate
+    band     M in 1..=8: local frt-dense@v1, hub flashrt/weight-only-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
+
+D, F = dims("D", "F")
 
 
 class DecoderFfnW8a16Static(BoundImpl):
@@ -33,8 +36,8 @@ class DecoderFfnW8a16Static(BoundImpl):
         structure_version=1,
         seam="mlp",
         version=1,
-        source_digest="39b5750408490796175b9b33d63b421317e3e19ad126370713aa3ab6b1d6a6ec",
-        contract_digest="7324b75eaa2778cc7164141c66e35022e853c8304aa8bbf515c1873ecb1186a6",
+        source_digest="9b158086581b8b45cf7df3b8b39e572e71cb3f2e825bde7ba4e58ab0cdfb9d3e",
+        contract_digest="9e95b94cd64f603658206b05ee70520a45a0fe35b261f568ec60e15dd89c4b16",
         scales={},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
@@ -51,6 +54,14 @@ class DecoderFfnW8a16Static(BoundImpl):
                         package="frt-dense",
                         version=1,
                         entries=("w8a16_geglu", "w8a16_swiglu"),
+                    ),
+                    RungSpec(
+                        "hub",
+                        run="run_hub",
+                        package="flashrt/weight-only-ffn",
+                        version=1,
+                        entries=("w8a16_geglu_ffn_bf16", "w8a16_swiglu_ffn_bf16"),
+                        envelope=(divides(64, D), divides(64, F)),
                     ),
                     RungSpec("torch", run="run_torch"),
                     RungSpec("emulate", run="run_emulate"),
@@ -85,6 +96,19 @@ class DecoderFfnW8a16Static(BoundImpl):
             x_after_norm.bfloat16(), self.gate_up, self.gate_up_scale, self.down, self.down_scale
         )
         return out
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        o: Tensor
+        x = x_after_norm.bfloat16()
+        gate_up_s = self.gate_up_scale.flatten(-2)
+        down_s = self.down_scale.flatten(-2)
+        match self.activation:
+            case "gelu":
+                o = self.kernel.w8a16_geglu_ffn_bf16(x, self.gate_up, gate_up_s, self.down, down_s)
+            case "silu":
+                o = self.kernel.w8a16_swiglu_ffn_bf16(x, self.gate_up, gate_up_s, self.down, down_s)
+        return o
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""

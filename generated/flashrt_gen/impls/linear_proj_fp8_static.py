@@ -6,7 +6,8 @@ Static per-tensor FP8 (E4M3) projection, with or without bias.
     packs    weight  fp8_e4m3 [N, K]: w, one scale
     scales   in_s from x_in
     numbers  float32, written in bf16
-    rungs    local frt-dense@v1, hub flashrt/flashrt-fp8-ffn@v1, torch, emulate
+    rungs    local frt-dense@v1, hub flashrt/flashrt-fp8-ffn@v1, hub flashrt/fp8-gemm@v1, torch,
+             emulate
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class LinearProjFp8Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="bd3294fd2650fd9888f26e22116abca21816dc8c7080270683d82aae680244c2",
-        contract_digest="cbab48ead3c38e499fd3aa093efc50e88488d11712ba169b8f48dc69297bed0d",
+        source_digest="23ddd96c77601536c7c3638ff90bf43891c297791444f258a8fe110af45a2882",
+        contract_digest="8c331ccd12a14856fc4d10a783e66c597c11482167170f815de9afb18d3055a8",
         scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -61,6 +62,16 @@ class LinearProjFp8Static(BoundImpl):
                 ),
                 only={"epilogue": ("none",)},
             ),
+            RungSpec(
+                "hub",
+                run="run_hub_2",
+                package="flashrt/fp8-gemm",
+                version=1,
+                entries=("fp8_linear_bias_gelu_bf16", "fp8_linear_bias_residual_bf16"),
+                prepare="prepare_hub_2",
+                envelope=(divides(16, K), divides(16, N)),
+                only={"bias": ("add",), "epilogue": ("gelu", "residual_add")},
+            ),
             RungSpec("torch", run="run_torch", envelope=(divides(16, K), divides(16, N))),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -71,6 +82,8 @@ class LinearProjFp8Static(BoundImpl):
     weight_scale: Tensor  # float32, one scale
     b: Tensor  # [N], or None where it is absent
     in_s: Tensor  # float32, of x_in
+    alpha: float  # prepared for the kernel
+    b16: Tensor  # prepared for the kernel
 
     def __init__(
         self, *, w: Tensor, b: Tensor | None = None, in_s: Tensor, bias: str, epilogue: str
@@ -84,6 +97,7 @@ class LinearProjFp8Static(BoundImpl):
         self.pack("weight", numerics.quantize_fp8(w.T, per="tensor"))
         self.pack("b", b)
         self.keep_scale("in_s", in_s)
+        self.given = {"b": b}
 
     def run_local(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """One kernel call: x [M, K], residual [M, N] -> y [M, N]."""
@@ -112,6 +126,26 @@ class LinearProjFp8Static(BoundImpl):
                     x.bfloat16(), self.weight, self.b.bfloat16(), self.in_s, self.weight_scale
                 )
         return out
+
+    def run_hub_2(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: x [M, K], residual [M, N] -> y [M, N]."""
+        y: Tensor
+        codes = numerics.to_fp8(x, self.in_s)
+        if self.epilogue == "gelu":
+            y = self.kernel.fp8_linear_bias_gelu_bf16(codes, self.weight, self.b16, self.alpha)
+        if self.epilogue == "residual_add":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is residual_add")
+            y = self.kernel.fp8_linear_bias_residual_bf16(
+                codes, self.weight, self.b16, residual.bfloat16().clone(), self.alpha
+            )
+        return y
+
+    def prepare_hub_2(self) -> None:
+        """Once, when a seat is bound: alpha, b16."""
+        b = self.given["b"]
+        self.keep("alpha", (self.in_s * self.weight_scale).item())
+        self.keep("b16", b.bfloat16())
 
     def run_torch(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """Library ops of torch: x [M, K], residual [M, N] -> y [M, N]."""

@@ -12,8 +12,8 @@ residual stream are judged at attach, by the structure's bounds.
     packs    weight  nvfp4 [N, K]: w, one scale a block of 16, balanced by in_b
     scales   in_b balances the channels of x_in, x_in in nvfp4, one scale a block of 16, at each
              call
-    numbers  float32, written in bf16
-    rungs    torch, emulate
+    numbers  float32, x_in rounded to bf16, written in bf16
+    rungs    hub flashrt/fp4-gemm@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from frtspec.runtime import (
 
 check_abi(1, __name__)
 
-(K,) = dims("K")
+K, N = dims("K", "N")
 
 
 class LinearProjNvfp4Balance(BoundImpl):
@@ -47,17 +47,28 @@ class LinearProjNvfp4Balance(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="185c172f4ef8b695d3549d510d71148d1e910631e660ee2a6064fdfdd656a992",
-        contract_digest="e6d70b627128c031273eadcafab6da47cee2f29ec24e9b13cda4af2ed787dc90",
+        source_digest="f930acd9f7ad7c06c5cdd398b98b92b0442b14c45ad47ecd0d3a15aab251409f",
+        contract_digest="f9c32be893de3fc089db25c2e6dc8fd084a1e0512e68e3bf0c96e7bd06435974",
         scales={"in_b": ScaleSpec("x_in", "balance", "channel")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fp4-gemm",
+                version=1,
+                entries=("quantize_fp4_sfa_bf16", "fp4_w4a16_linear_bf16"),
+                prepare="prepare_hub",
+                envelope=(divides(32, K), divides(32, N)),
+                only={"epilogue": ("none",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"weight": ("nvfp4", "block 16")},
         at_call={"in_s": ScaleSpec("x_in", "nvfp4", "block 16")},
+        stores={"x_in": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
         gates={"boundary": (Bound("cosine", ">=", 0.985),)},
@@ -68,6 +79,8 @@ class LinearProjNvfp4Balance(BoundImpl):
     weight_tensor_scale: Tensor  # float32, on top of the blocks'
     b: Tensor  # [N], or None where it is absent
     in_b: Tensor  # float32, what each channel of x_in is multiplied by
+    weight_sf: Tensor  # prepared for the kernel
+    alpha_w: float  # prepared for the kernel
 
     def __init__(
         self,
@@ -93,10 +106,26 @@ class LinearProjNvfp4Balance(BoundImpl):
         self.pack("weight", numerics.quantize_nvfp4(w.T * in_b_factors))
         self.pack("b", b)
 
+    def run_hub(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: x [M, K], residual [M, N] -> y [M, N]."""
+        codes, sf = self.kernel.quantize_fp4_sfa_bf16((x.float() * self.in_b).bfloat16())
+        h = self.kernel.fp4_w4a16_linear_bf16(
+            codes, self.weight, sf, self.weight_sf, alpha=self.alpha_w
+        )
+        if self.bias == "add":
+            h = h.float() + self.b.float()
+        y: Tensor = h.bfloat16()
+        return y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight_sf, alpha_w."""
+        self.keep("weight_sf", numerics.swizzled(self.weight_scale))
+        self.keep("alpha_w", self.weight_tensor_scale.item())
+
     def run_torch(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """Library ops of torch: x [M, K], residual [M, N] -> y [M, N]."""
         x_in_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x.float() * self.in_b).bfloat16())
         ).bfloat16()
         w = numerics.dequantize_nvfp4(
             self.weight, self.weight_scale, self.weight_tensor_scale
@@ -116,7 +145,7 @@ class LinearProjNvfp4Balance(BoundImpl):
         """The same arithmetic in plain torch, on any device: x [M, K], residual [M, N] ->
         y [M, N]."""
         x_in_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x.float() * self.in_b).bfloat16())
         )
         w = numerics.dequantize_nvfp4(self.weight, self.weight_scale, self.weight_tensor_scale)
         a = x_in_q @ w.T

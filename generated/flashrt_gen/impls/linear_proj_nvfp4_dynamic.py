@@ -11,7 +11,7 @@ residual stream are judged at attach, by the structure's bounds.
     packs    weight  nvfp4 [N, K]: w, one scale a block of 16
     scales   x_in in nvfp4, one scale a block of 16, at each call
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/fp4-gemm@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from frtspec.runtime import (
 
 check_abi(1, __name__)
 
-(K,) = dims("K")
+K, N = dims("K", "N")
 
 
 class LinearProjNvfp4Dynamic(BoundImpl):
@@ -45,12 +45,22 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="15129c963b78a47241d798e2fd7ba2cff9ed33350be87170ec40b7d05ccb03f4",
-        contract_digest="48b76428100d9cd6534a0ce76b04913a891ec4e6fe7730872a5c7e04d2d2b37a",
+        source_digest="5a87c3c4d929eb363586e595d7b0d5540f69166e02ed91c8e9365be14a3f833f",
+        contract_digest="ff3a582d4ace510649c0763b2e187fa8a20f5d648af14be096a56c89343baeb7",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fp4-gemm",
+                version=1,
+                entries=("quantize_fp4_sfa_bf16", "fp4_w4a16_linear_bf16"),
+                prepare="prepare_hub",
+                envelope=(divides(32, K), divides(32, N)),
+                only={"epilogue": ("none",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -64,6 +74,8 @@ class LinearProjNvfp4Dynamic(BoundImpl):
     weight_scale: Tensor  # E4M3, one scale a block of 16
     weight_tensor_scale: Tensor  # float32, on top of the blocks'
     b: Tensor  # [N], or None where it is absent
+    weight_sf: Tensor  # prepared for the kernel
+    alpha_w: float  # prepared for the kernel
 
     def __init__(self, *, w: Tensor, b: Tensor | None = None, bias: str, epilogue: str) -> None:
         """Pack once. Weights are in_out."""
@@ -74,6 +86,22 @@ class LinearProjNvfp4Dynamic(BoundImpl):
         self.epilogue = epilogue
         self.pack("weight", numerics.quantize_nvfp4(w.T))
         self.pack("b", b)
+
+    def run_hub(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: x [M, K], residual [M, N] -> y [M, N]."""
+        codes, sf = self.kernel.quantize_fp4_sfa_bf16(x.bfloat16())
+        h = self.kernel.fp4_w4a16_linear_bf16(
+            codes, self.weight, sf, self.weight_sf, alpha=self.alpha_w
+        )
+        if self.bias == "add":
+            h = h.float() + self.b.float()
+        y: Tensor = h.bfloat16()
+        return y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight_sf, alpha_w."""
+        self.keep("weight_sf", numerics.swizzled(self.weight_scale))
+        self.keep("alpha_w", self.weight_tensor_scale.item())
 
     def run_torch(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """Library ops of torch: x [M, K], residual [M, N] -> y [M, N]."""

@@ -8,7 +8,7 @@ time.
 
     packs    weight  int8 [N, K]: w, one scale a row
     numbers  float32, x_in rounded to bf16, written in bf16
-    band     M in 1..=4: local frt-dense@v1, torch, emulate
+    band     M in 1..=4: local frt-dense@v1, hub flashrt/weight-only-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BandSpec, BoundImpl, ImplSpec, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
+
+(K,) = dims("K")
 
 
 class LinearProjW8a16Static(BoundImpl):
@@ -30,8 +33,8 @@ class LinearProjW8a16Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="1e84191054a150ad7543d98f9bdf63a804fd2a48ea8c0b5a3ca03437c5be8e54",
-        contract_digest="08e9feb5065783b41e2ca706e3d696503e7842d189bd950a4062dfd48a0fa448",
+        source_digest="4dd4f389a49388316b857c7419c6744f4c833ac0c5e30c02034ccca04ca24626",
+        contract_digest="39d64c35efcbf4bb956a5991f9e582a9e2ec3cad805ec9462078a28429b15746",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
@@ -48,6 +51,15 @@ class LinearProjW8a16Static(BoundImpl):
                         package="frt-dense",
                         version=1,
                         entries=("w8a16_linear",),
+                        only={"epilogue": ("none",)},
+                    ),
+                    RungSpec(
+                        "hub",
+                        run="run_hub",
+                        package="flashrt/weight-only-ffn",
+                        version=1,
+                        entries=("w8a16_linear_bf16",),
+                        envelope=(divides(64, K),),
                         only={"epilogue": ("none",)},
                     ),
                     RungSpec("torch", run="run_torch"),
@@ -82,6 +94,14 @@ class LinearProjW8a16Static(BoundImpl):
             case "add":
                 out = self.kernel.w8a16_linear(x.bfloat16(), self.weight, self.weight_scale, self.b)
         return out
+
+    def run_hub(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: x [M, K], residual [M, N] -> y [M, N]."""
+        h = self.kernel.w8a16_linear_bf16(x.bfloat16(), self.weight, self.weight_scale.flatten(-2))
+        if self.bias == "add":
+            h = h.float() + self.b.float()
+        y: Tensor = h.bfloat16()
+        return y
 
     def run_torch(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """Library ops of torch: x [M, K], residual [M, N] -> y [M, N]."""

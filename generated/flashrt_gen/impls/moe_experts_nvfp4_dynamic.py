@@ -16,7 +16,7 @@ residual stream are judged at attach, by the structure's bounds.
     scales   x_in in nvfp4, one scale a block of 16, at each call, act_after_mul in nvfp4, one scale
              a block of 16, at each call
     numbers  float32, h rounded to bf16, o rounded to bf16, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/grouped-moe-gemv@v2, torch, emulate
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
-from frtspec.dims import dims, divides
+from frtspec.dims import at_most, dims, divides
 from frtspec.runtime import (
     Bound,
     BoundImpl,
@@ -40,7 +40,7 @@ from frtspec.runtime import (
 
 check_abi(1, __name__)
 
-D, F = dims("D", "F")
+D, F, M = dims("D", "F", "M")
 
 
 class MoeExpertsNvfp4Dynamic(BoundImpl):
@@ -52,12 +52,21 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
         structure_version=1,
         seam="experts",
         version=1,
-        source_digest="2008b49b3861fcfe038be22c2de82f827a20f1003e39e1321a6bd49680b20f68",
-        contract_digest="28bfef23a6f15ca3feee8fd4639f220be71e8d16c320fe9650710b171a18fb61",
+        source_digest="3f31fca6ca19c3b91bc7388f8298b3ef60575a3950f820a4f8fef6578aa2f0f1",
+        contract_digest="e1b60d8226ab0932778712c2d3a8fb4a7e60cbf29671e0de61fa0f24f5c9732f",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/grouped-moe-gemv",
+                version=2,
+                entries=("grouped_w4a4_gemv_from_bf16",),
+                prepare="prepare_hub",
+                envelope=(at_most(M, 16), divides(64, D), divides(64, F)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -80,6 +89,10 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
     down: Tensor  # nvfp4 [E, D, F]: w_down
     down_scale: Tensor  # E4M3, one scale a block of 16
     down_tensor_scale: Tensor  # float32, on top of the blocks'
+    gate_up_sf: Tensor  # prepared for the kernel
+    down_sf: Tensor  # prepared for the kernel
+    gate_up_alpha: Tensor  # prepared for the kernel
+    down_alpha: Tensor  # prepared for the kernel
 
     def __init__(self, *, w_gate_up: Tensor, w_down: Tensor, activation: str, e: int) -> None:
         """Pack once."""
@@ -88,6 +101,37 @@ class MoeExpertsNvfp4Dynamic(BoundImpl):
         self.activation = activation
         self.pack("gate_up", numerics.quantize_nvfp4(w_gate_up.mT))
         self.pack("down", numerics.quantize_nvfp4(w_down.mT))
+
+    def run_hub(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_in [M, D], chosen [M, K], route [M, K] ->
+        routed [M, D]."""
+        k = chosen.shape[-1]
+        m = x_in.shape[0]
+        who = chosen.flatten(-2).int()
+        x16 = x_in.repeat_interleave(k, dim=-2).bfloat16()
+        h = self.kernel.grouped_w4a4_gemv_from_bf16(
+            x16, self.gate_up, self.gate_up_sf, self.gate_up_alpha, who
+        )
+        g = h.chunk(2, dim=-1)[0].float()
+        u = h.chunk(2, dim=-1)[1].float()
+        match self.activation:
+            case "silu":
+                act = nnf.silu(g)
+            case "gelu":
+                act = nnf.gelu(g, approximate="tanh")
+        o = self.kernel.grouped_w4a4_gemv_from_bf16(
+            (act * u).bfloat16(), self.down, self.down_sf, self.down_alpha, who
+        )
+        each_o = torch.unflatten(o.float(), 0, (m, k))
+        routed: Tensor = (each_o * route.float().unsqueeze(-1)).sum(dim=-2).bfloat16()
+        return routed
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: gate_up_sf, down_sf, gate_up_alpha, down_alpha."""
+        self.keep("gate_up_sf", numerics.swizzled(self.gate_up_scale))
+        self.keep("down_sf", numerics.swizzled(self.down_scale))
+        self.keep("gate_up_alpha", self.gate_up_tensor_scale.flatten(-3))
+        self.keep("down_alpha", self.down_tensor_scale.flatten(-3))
 
     def run_torch(self, x_in: Tensor, chosen: Tensor, route: Tensor) -> Tensor:
         """Library ops of torch: x_in [M, D], chosen [M, K], route [M, K] -> routed [M, D]."""

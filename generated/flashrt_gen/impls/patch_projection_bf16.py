@@ -5,7 +5,7 @@ bfloat16: the convolution as the one product that it is.
 
     packs    weight  bf16 [N, K]: w
     numbers  float32, x_in rounded to bf16, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-gemm-epilogues@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi
 
 check_abi(1, __name__)
+
+K, N = dims("K", "N")
 
 
 class PatchProjectionBf16(BoundImpl):
@@ -27,12 +30,21 @@ class PatchProjectionBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="3e55aabf84c18ef5e3d611e7cd8cc83292326717411abadeb6c7bd449b372494",
-        contract_digest="5bdb0a9668c7c5407f18be01ea1577b7502bed5ef541739e50d755722a9e80ed",
+        source_digest="9556f725e2092daabba078c18c33ca0a0cbe9e4fe9d91c264f19ca69923b68f2",
+        contract_digest="6c445639bd736501de0c5fc6dfd0647db4f2b1849cc15e117e3f8ffeb57e200a",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-gemm-epilogues",
+                version=1,
+                entries=("bf16_linear_bf16", "bf16_linear_bias_bf16"),
+                prepare="prepare_hub",
+                envelope=(divides(8, K), divides(8, N)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -41,6 +53,7 @@ class PatchProjectionBf16(BoundImpl):
 
     weight: Tensor  # bf16 [N, K]: w
     b: Tensor  # [N], or None where it is absent
+    weight_kn: Tensor  # prepared for the kernel
 
     def __init__(self, *, w: Tensor, b: Tensor | None = None, bias: str) -> None:
         """Pack once. Weights are in_out."""
@@ -50,6 +63,21 @@ class PatchProjectionBf16(BoundImpl):
         self.bias = bias
         self.pack("weight", w.T.bfloat16())
         self.pack("b", b)
+
+    def run_hub(self, x: Tensor) -> Tensor:
+        """The steps of a kernel's call: x [M, K] -> y [M, N]."""
+        y: Tensor
+        x16 = x.bfloat16().contiguous()
+        match self.bias:
+            case "none":
+                y = self.kernel.bf16_linear_bf16(x16, self.weight_kn)
+            case "add":
+                y = self.kernel.bf16_linear_bias_bf16(x16, self.weight_kn, self.b.bfloat16())
+        return y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight_kn."""
+        self.keep("weight_kn", self.weight.mT.contiguous())
 
     def run_torch(self, x: Tensor) -> Tensor:
         """Library ops of torch: x [M, K] -> y [M, N]."""

@@ -5,7 +5,7 @@ bfloat16: every sibling's weight in one pack, one product; nothing is quantised.
 
     packs    weight  bf16 [sum(N), K]: rows of each w
     numbers  float32, x_in rounded to bf16, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-gemm-epilogues@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi
 
 check_abi(1, __name__)
+
+K, sum_N = dims("K", "sum(N)")
 
 
 class QkvPackBf16(BoundImpl):
@@ -29,12 +32,21 @@ class QkvPackBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="7fe3979584633ccf00544366d7d6796b30d8c171e2c112067674198550275dbc",
-        contract_digest="5dc5bb63cab450f0613bcbb3b082c2ea09b588c05271088d4c6520eb00711363",
+        source_digest="9e42918041408f8becb8cf1dab85226d92b0946076350a75eb0dc48cddacf3f9",
+        contract_digest="df5d43dc1744c04c292bd3f8540bf5a6d87eb53be9eb37058e08fad26519e6c5",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-gemm-epilogues",
+                version=1,
+                entries=("bf16_linear_bf16", "bf16_linear_bias_bf16"),
+                prepare="prepare_hub",
+                envelope=(divides(8, K), divides(8, sum_N)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -43,6 +55,7 @@ class QkvPackBf16(BoundImpl):
 
     weight: Tensor  # bf16 [sum(N), K]: rows of each w
     b: Tensor | None  # [N[i]], one after the other, or None where it is absent
+    weight_kn: Tensor  # prepared for the kernel
 
     def __init__(
         self, *, w: Sequence[Tensor], b: Sequence[Tensor] | None = None, bias: str
@@ -56,6 +69,21 @@ class QkvPackBf16(BoundImpl):
         self.weight_rows = [each.shape[1] for each in w]
         self.pack("b", None if b is None else torch.cat(list(b)))
         self.b_rows = [] if b is None else [len(each) for each in b]
+
+    def run_hub(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The steps of a kernel's call: x [M, K] -> y[i] [M, N[i]]."""
+        x16 = x.bfloat16().contiguous()
+        match self.bias:
+            case "none":
+                h = self.kernel.bf16_linear_bf16(x16, self.weight_kn)
+            case "add":
+                h = self.kernel.bf16_linear_bias_bf16(x16, self.weight_kn, self.b.bfloat16())
+        y: tuple[Tensor, ...] = torch.split(h, self.weight_rows, dim=-1)
+        return y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight_kn."""
+        self.keep("weight_kn", self.weight.mT.contiguous())
 
     def run_torch(self, x: Tensor) -> tuple[Tensor, ...]:
         """Library ops of torch: x [M, K] -> y[i] [M, N[i]]."""

@@ -6,7 +6,7 @@ Static per-tensor FP8 (E4M3): every sibling's weight in one pack, one scale, one
     packs    weight  fp8_e4m3 [sum(N), K]: rows of each w, one scale
     scales   in_s from x_in
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-fp8-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -33,12 +33,20 @@ class QkvPackFp8Static(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="b228394d6c78866717c3411fec70ad0a2eea233248e46eb42b525cd1a0a9f3af",
-        contract_digest="55cc39261ee740c93efaeeec5ff10389b755c8e8462b07928b9ce67eb2930eaa",
+        source_digest="b01d96d19a5ebb1cdb99aed3d07a63533fb14c79fe0a19e624dde2d331df0544",
+        contract_digest="48e81b89321e913ecfa198fd9e4e0454fc45d9d274bc6156273bf9ccdeb73155",
         scales={"in_s": ScaleSpec("x_in", "fp8_e4m3", "tensor")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-fp8-ffn",
+                version=1,
+                entries=("fp8_gemm_bf16", "fp8_linear_bias_bf16"),
+                envelope=(divides(16, K), divides(16, sum_N)),
+            ),
             RungSpec("torch", run="run_torch", envelope=(divides(16, K), divides(16, sum_N))),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -63,6 +71,19 @@ class QkvPackFp8Static(BoundImpl):
         self.pack("b", None if b is None else torch.cat(list(b)))
         self.b_rows = [] if b is None else [len(each) for each in b]
         self.keep_scale("in_s", in_s)
+
+    def run_hub(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The steps of a kernel's call: x [M, K] -> y[i] [M, N[i]]."""
+        codes = numerics.to_fp8(x, self.in_s)
+        match self.bias:
+            case "none":
+                h = self.kernel.fp8_gemm_bf16(codes, self.weight, self.in_s, self.weight_scale)
+            case "add":
+                h = self.kernel.fp8_linear_bias_bf16(
+                    codes, self.weight, self.b.bfloat16(), self.in_s, self.weight_scale
+                )
+        y: tuple[Tensor, ...] = torch.split(h, self.weight_rows, dim=-1)
+        return y
 
     def run_torch(self, x: Tensor) -> tuple[Tensor, ...]:
         """Library ops of torch: x [M, K] -> y[i] [M, N[i]]."""

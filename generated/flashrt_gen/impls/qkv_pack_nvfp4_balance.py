@@ -12,8 +12,8 @@ residual stream are judged at attach, by the structure's bounds.
     packs    weight  nvfp4 [sum(N), K]: rows of each w, one scale a block of 16, balanced by in_b
     scales   in_b balances the channels of x_in, x_in in nvfp4, one scale a block of 16, at each
              call
-    numbers  float32, written in bf16
-    rungs    torch, emulate
+    numbers  float32, x_in rounded to bf16, written in bf16
+    rungs    hub flashrt/fp4-gemm@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from frtspec.runtime import (
 
 check_abi(1, __name__)
 
-(K,) = dims("K")
+K, sum_N = dims("K", "sum(N)")
 
 
 class QkvPackNvfp4Balance(BoundImpl):
@@ -49,17 +49,27 @@ class QkvPackNvfp4Balance(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="d0722ee36b4b3bf6eb7db66d27a6fe8691ef688132983cf7a2e11de54c53e8f6",
-        contract_digest="8f7f432fc2e7dc06b3307a1586673a100ceb363b5adc4f688df20ecf53e64739",
+        source_digest="307ae87d62f0c691ca518b40ea987ffd19cc9304a7360f315e8271ddae58e88a",
+        contract_digest="14effbb83913b537cd6cf44837f9924a8efda44c7d928371558fae543a036496",
         scales={"in_b": ScaleSpec("x_in", "balance", "channel")},
         admits={"x_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fp4-gemm",
+                version=1,
+                entries=("quantize_fp4_sfa_bf16", "fp4_w4a16_linear_bf16"),
+                prepare="prepare_hub",
+                envelope=(divides(32, K), divides(32, sum_N)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"weight": ("nvfp4", "block 16")},
         at_call={"in_s": ScaleSpec("x_in", "nvfp4", "block 16")},
+        stores={"x_in": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(Need(divides(16, K), "pack weight per block 16"),),
         gates={"boundary": (Bound("cosine", ">=", 0.985),)},
@@ -70,6 +80,8 @@ class QkvPackNvfp4Balance(BoundImpl):
     weight_tensor_scale: Tensor  # float32, on top of the blocks'
     b: Tensor | None  # [N[i]], one after the other, or None where it is absent
     in_b: Tensor  # float32, what each channel of x_in is multiplied by
+    weight_sf: Tensor  # prepared for the kernel
+    alpha_w: float  # prepared for the kernel
 
     def __init__(
         self,
@@ -97,11 +109,27 @@ class QkvPackNvfp4Balance(BoundImpl):
         self.pack("b", None if b is None else torch.cat(list(b)))
         self.b_rows = [] if b is None else [len(each) for each in b]
 
+    def run_hub(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The steps of a kernel's call: x [M, K] -> y[i] [M, N[i]]."""
+        codes, sf = self.kernel.quantize_fp4_sfa_bf16((x.float() * self.in_b).bfloat16())
+        h = self.kernel.fp4_w4a16_linear_bf16(
+            codes, self.weight, sf, self.weight_sf, alpha=self.alpha_w
+        )
+        if self.bias == "add":
+            h = (h.float() + self.b.float()).bfloat16()
+        y: tuple[Tensor, ...] = torch.split(h, self.weight_rows, dim=-1)
+        return y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight_sf, alpha_w."""
+        self.keep("weight_sf", numerics.swizzled(self.weight_scale))
+        self.keep("alpha_w", self.weight_tensor_scale.item())
+
     def run_torch(self, x: Tensor) -> tuple[Tensor, ...]:
         """Library ops of torch: x [M, K] -> y[i] [M, N[i]]."""
         b: Sequence[Tensor] = () if self.b is None else torch.split(self.b, self.b_rows)
         x_in_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x.float() * self.in_b).bfloat16())
         ).bfloat16()
         weight = numerics.dequantize_nvfp4(
             self.weight, self.weight_scale, self.weight_tensor_scale
@@ -118,7 +146,7 @@ class QkvPackNvfp4Balance(BoundImpl):
     def run_emulate(self, x: Tensor) -> tuple[Tensor, ...]:
         """The same arithmetic in plain torch, on any device: x [M, K] -> y[i] [M, N[i]]."""
         x_in_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x.float() * self.in_b).bfloat16())
         )
         w = torch.split(
             numerics.dequantize_nvfp4(self.weight, self.weight_scale, self.weight_tensor_scale),

@@ -9,7 +9,7 @@ Both products are of codes; biases are added and the gelu is taken in between.
              fc2  fp8_e4m3 [D, F]: w_fc2, one scale
     scales   in_s from x_after_norm, hid_s from hidden_after_act
     numbers  float32, a rounded to bf16, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-fp8-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class VisionFfnV2Fp8Static(BoundImpl):
         structure_version=2,
         seam="mlp",
         version=1,
-        source_digest="4181e367267b03784eb550f359b9031250383c96312f7cbb9df55f0b8796990b",
-        contract_digest="da7044c626b4b575a74a8a25a987ef16310abd264fe8af2b73d7527b365c3e17",
+        source_digest="6e2aea6c12c9c3bebc99d1502d88c7115df9546488a77fc8c233c242ffcb4417",
+        contract_digest="1c6846d42bf3be6d46fb4da724799ae468a09b61d868be666ba6d006e8ec2bec",
         scales={
             "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
             "hid_s": ScaleSpec("hidden_after_act", "fp8_e4m3", "tensor"),
@@ -44,6 +44,15 @@ class VisionFfnV2Fp8Static(BoundImpl):
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-fp8-ffn",
+                version=1,
+                entries=("bf16_fp8_gelu_mlp_bf16",),
+                prepare="prepare_hub",
+                envelope=(divides(16, D), divides(16, F)),
+            ),
             RungSpec("torch", run="run_torch", envelope=(divides(16, D), divides(16, F))),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -58,6 +67,8 @@ class VisionFfnV2Fp8Static(BoundImpl):
     b_fc2: Tensor  # [D]
     in_s: Tensor  # float32, of x_after_norm
     hid_s: Tensor  # float32, of hidden_after_act
+    up_b16: Tensor  # prepared for the kernel
+    down_b16: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -77,6 +88,29 @@ class VisionFfnV2Fp8Static(BoundImpl):
         self.pack("b_fc2", b_fc2)
         self.keep_scale("in_s", in_s)
         self.keep_scale("hid_s", hid_s)
+        self.given = {"b_fc1": b_fc1, "b_fc2": b_fc2}
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        o: Tensor = self.kernel.bf16_fp8_gelu_mlp_bf16(
+            x_after_norm.bfloat16(),
+            self.fc1,
+            self.up_b16,
+            self.fc2,
+            self.down_b16,
+            self.in_s,
+            self.fc1_scale,
+            self.hid_s,
+            self.fc2_scale,
+        )
+        return o
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: up_b16, down_b16."""
+        b_fc1 = self.given["b_fc1"]
+        b_fc2 = self.given["b_fc2"]
+        self.keep("up_b16", b_fc1.bfloat16())
+        self.keep("down_b16", b_fc2.bfloat16())
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""

@@ -15,8 +15,9 @@ residual stream are judged at attach, by the structure's bounds.
     scales   in_b balances the channels of x_after_norm, hid_b balances the channels of
              hidden_after_act, x_after_norm in nvfp4, one scale a block of 16, at each call,
              hidden_after_act in nvfp4, one scale a block of 16, at each call
-    numbers  float32, a rounded to bf16, written in bf16
-    rungs    torch, emulate
+    numbers  float32, x_after_norm rounded to bf16, a rounded to bf16, hidden_after_act rounded to
+             bf16, written in bf16
+    rungs    hub flashrt/fp4-gemm@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
         structure_version=2,
         seam="mlp",
         version=1,
-        source_digest="18c75acd5da53e810deed0b87367b3e5a4c12efa015f476c15fa3a9ee5cf0dcc",
-        contract_digest="acdd2aa55542faf88b40c30628c9a006b81824c39329188c005ffba02200411e",
+        source_digest="604647b779b1383d7b2cb782677a0a0b0f8966331dda70e37a2976b9edd085ae",
+        contract_digest="0a582e6ce3855374c33f7338d5f9f8b5793be4bdaa75b593d408ba1e1e45549b",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("hidden_after_act", "balance", "channel"),
@@ -59,6 +60,19 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fp4-gemm",
+                version=1,
+                entries=(
+                    "quantize_fp4_sfa_bf16",
+                    "nvfp4_gemm_bias_gelu_bf16",
+                    "fp4_w4a16_linear_bf16",
+                ),
+                prepare="prepare_hub",
+                envelope=(divides(32, D), divides(32, F)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -67,6 +81,7 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
             "in_s": ScaleSpec("x_after_norm", "nvfp4", "block 16"),
             "hid_s": ScaleSpec("hidden_after_act", "nvfp4", "block 16"),
         },
+        stores={"x_after_norm": "bf16", "hidden_after_act": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(
             Need(divides(16, D), "pack fc1 per block 16"),
@@ -85,6 +100,11 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
     b_fc2: Tensor  # [D]
     in_b: Tensor  # float32, what each channel of x_after_norm is multiplied by
     hid_b: Tensor  # float32, what each channel of hidden_after_act is multiplied by
+    fc1_sf: Tensor  # prepared for the kernel
+    fc2_sf: Tensor  # prepared for the kernel
+    fc1_alpha: float  # prepared for the kernel
+    fc2_alpha: float  # prepared for the kernel
+    up_b16: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -110,19 +130,43 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
         self.pack("fc2", numerics.quantize_nvfp4(w_fc2.T * hid_b_factors))
         self.pack("b_fc1", b_fc1)
         self.pack("b_fc2", b_fc2)
+        self.given = {"b_fc1": b_fc1}
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        codes, sf = self.kernel.quantize_fp4_sfa_bf16((x_after_norm.float() * self.in_b).bfloat16())
+        h = self.kernel.nvfp4_gemm_bias_gelu_bf16(
+            codes, self.fc1, sf, self.fc1_sf, self.up_b16, alpha=self.fc1_alpha
+        )
+        hid, hid_sf = self.kernel.quantize_fp4_sfa_bf16((h.float() * self.hid_b).bfloat16())
+        r = self.kernel.fp4_w4a16_linear_bf16(
+            hid, self.fc2, hid_sf, self.fc2_sf, alpha=self.fc2_alpha
+        )
+        r = r.float() + self.b_fc2.float()
+        o: Tensor = r.bfloat16()
+        return o
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: fc1_sf, fc2_sf, fc1_alpha, fc2_alpha, up_b16."""
+        b_fc1 = self.given["b_fc1"]
+        self.keep("fc1_sf", numerics.swizzled(self.fc1_scale))
+        self.keep("fc2_sf", numerics.swizzled(self.fc2_scale))
+        self.keep("fc1_alpha", self.fc1_tensor_scale.item())
+        self.keep("fc2_alpha", self.fc2_tensor_scale.item())
+        self.keep("up_b16", b_fc1.bfloat16())
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         ).bfloat16()
         w_fc1 = numerics.dequantize_nvfp4(
             self.fc1, self.fc1_scale, self.fc1_tensor_scale
         ).bfloat16()
         a = ((x_after_norm_q @ w_fc1.T).float() + self.b_fc1.float()).bfloat16().float()
-        hidden_after_act = nnf.gelu(a, approximate="tanh")
+        hidden_after_act = nnf.gelu(a, approximate="tanh").bfloat16().float()
         hidden_after_act_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(hidden_after_act.float() * self.hid_b)
+            *numerics.quantize_nvfp4_one_level((hidden_after_act.float() * self.hid_b).bfloat16())
         ).bfloat16()
         w_fc2 = numerics.dequantize_nvfp4(
             self.fc2, self.fc2_scale, self.fc2_tensor_scale
@@ -132,13 +176,13 @@ class VisionFfnV2Nvfp4Balance(BoundImpl):
     def run_emulate(self, x_after_norm: Tensor) -> Tensor:
         """The same arithmetic in plain torch, on any device: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         )
         w_fc1 = numerics.dequantize_nvfp4(self.fc1, self.fc1_scale, self.fc1_tensor_scale)
         a = (x_after_norm_q @ w_fc1.T + self.b_fc1.float()).bfloat16().float()
-        hidden_after_act = nnf.gelu(a, approximate="tanh")
+        hidden_after_act = nnf.gelu(a, approximate="tanh").bfloat16().float()
         hidden_after_act_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(hidden_after_act.float() * self.hid_b)
+            *numerics.quantize_nvfp4_one_level((hidden_after_act.float() * self.hid_b).bfloat16())
         )
         w_fc2 = numerics.dequantize_nvfp4(self.fc2, self.fc2_scale, self.fc2_tensor_scale)
         return (hidden_after_act_q @ w_fc2.T + self.b_fc2.float()).bfloat16()

@@ -14,8 +14,8 @@ residual stream are judged at attach, by the structure's bounds.
              fc2  nvfp4 [D, F]: w_fc2, one scale a block of 16
     scales   in_b balances the channels of x_after_norm, x_after_norm in nvfp4, one scale a block of
              16, at each call, hidden_after_act in nvfp4, one scale a block of 16, at each call
-    numbers  float32, written in bf16
-    rungs    torch, emulate
+    numbers  float32, x_after_norm rounded to bf16, written in bf16
+    rungs    hub flashrt/fp4-gemm@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -49,12 +49,25 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
         structure_version=2,
         seam="mlp",
         version=1,
-        source_digest="b1430a6b2d4a37d0c1837b10c02a4e56cec523226e67ec6a4c4df20eac280b68",
-        contract_digest="d3e9249706d5f68be565594c7daf52ec0ed40761192cffee012d00c0ad65b743",
+        source_digest="138dbebd9871546188b96e5b12d88dee2498f095aa2707172c79ba46c7c2f5ce",
+        contract_digest="784bc4e09f92f3f5c9f8b7e220f9582e472f0b0b24eb2a47c72a60c091777da0",
         scales={"in_b": ScaleSpec("x_after_norm", "balance", "channel")},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fp4-gemm",
+                version=1,
+                entries=(
+                    "quantize_fp4_sfa_bf16",
+                    "nvfp4_gemm_bias_gelu_nvfp4",
+                    "fp4_w4a16_linear_bf16",
+                ),
+                prepare="prepare_hub",
+                envelope=(divides(32, D), divides(32, F)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -63,6 +76,7 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
             "in_s": ScaleSpec("x_after_norm", "nvfp4", "block 16"),
             "hid_s": ScaleSpec("hidden_after_act", "nvfp4", "block 16"),
         },
+        stores={"x_after_norm": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
         needs=(
             Need(divides(16, D), "pack fc1 per block 16"),
@@ -80,6 +94,11 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
     b_fc1: Tensor  # [F]
     b_fc2: Tensor  # [D]
     in_b: Tensor  # float32, what each channel of x_after_norm is multiplied by
+    fc1_sf: Tensor  # prepared for the kernel
+    fc2_sf: Tensor  # prepared for the kernel
+    fc1_alpha: float  # prepared for the kernel
+    fc2_alpha: float  # prepared for the kernel
+    up_b16: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -102,11 +121,34 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
         self.pack("fc2", numerics.quantize_nvfp4(w_fc2.T))
         self.pack("b_fc1", b_fc1)
         self.pack("b_fc2", b_fc2)
+        self.given = {"b_fc1": b_fc1}
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        codes, sf = self.kernel.quantize_fp4_sfa_bf16((x_after_norm.float() * self.in_b).bfloat16())
+        hid, hid_sf = self.kernel.nvfp4_gemm_bias_gelu_nvfp4(
+            codes, self.fc1, sf, self.fc1_sf, self.up_b16, alpha=self.fc1_alpha
+        )
+        r = self.kernel.fp4_w4a16_linear_bf16(
+            hid, self.fc2, hid_sf, self.fc2_sf, alpha=self.fc2_alpha
+        )
+        r = r.float() + self.b_fc2.float()
+        o: Tensor = r.bfloat16()
+        return o
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: fc1_sf, fc2_sf, fc1_alpha, fc2_alpha, up_b16."""
+        b_fc1 = self.given["b_fc1"]
+        self.keep("fc1_sf", numerics.swizzled(self.fc1_scale))
+        self.keep("fc2_sf", numerics.swizzled(self.fc2_scale))
+        self.keep("fc1_alpha", self.fc1_tensor_scale.item())
+        self.keep("fc2_alpha", self.fc2_tensor_scale.item())
+        self.keep("up_b16", b_fc1.bfloat16())
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         ).bfloat16()
         w_fc1 = numerics.dequantize_nvfp4(
             self.fc1, self.fc1_scale, self.fc1_tensor_scale
@@ -124,7 +166,7 @@ class VisionFfnV2Nvfp4BalanceWire(BoundImpl):
     def run_emulate(self, x_after_norm: Tensor) -> Tensor:
         """The same arithmetic in plain torch, on any device: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         )
         w_fc1 = numerics.dequantize_nvfp4(self.fc1, self.fc1_scale, self.fc1_tensor_scale)
         a = x_after_norm_q @ w_fc1.T + self.b_fc1.float()

@@ -9,7 +9,7 @@ Both products are of codes; biases are added and the gelu is taken in between.
              fc2  fp8_e4m3 [D, F]: w_fc2, one scale
     scales   in_s from x_after_norm, hid_s from hidden_after_act
     numbers  float32, a rounded to bf16, written in bf16
-    rungs    local frt-dense@v1, torch, emulate
+    rungs    local frt-dense@v1, hub flashrt/flashrt-fp8-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class VisionFfnV3Fp8Static(BoundImpl):
         structure_version=3,
         seam="mlp",
         version=1,
-        source_digest="8ac8d2e45f44dfbf75ab756c6e4710da549309125bd4b67f686993ad7e874a75",
-        contract_digest="c0a29930584d52140a51cf20f0aabbcf1ce99b185b9d23996c60ba65809bf67b",
+        source_digest="42882ef586084a945bedd098e6ad8d82dc7c4970e7b70ab5d2c589f598a538a1",
+        contract_digest="a33c62f85bcf1448f7bd5009fdaf24afeb86d212e884a9ca745581d76b8ca7af",
         scales={
             "in_s": ScaleSpec("x_after_norm", "fp8_e4m3", "tensor"),
             "hid_s": ScaleSpec("hidden_after_act", "fp8_e4m3", "tensor"),
@@ -53,10 +53,21 @@ class VisionFfnV3Fp8Static(BoundImpl):
                 envelope=(divides(16, D), divides(16, F)),
                 only={"activation": ("gelu_tanh",), "bias": ("add",)},
             ),
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-fp8-ffn",
+                version=1,
+                entries=("bf16_fp8_gelu_mlp_bf16",),
+                prepare="prepare_hub",
+                envelope=(divides(16, D), divides(16, F)),
+                only={"activation": ("gelu_tanh",)},
+            ),
             RungSpec("torch", run="run_torch", envelope=(divides(16, D), divides(16, F))),
             RungSpec("emulate", run="run_emulate"),
         ),
         packs={"fc1": ("fp8_e4m3", "tensor"), "fc2": ("fp8_e4m3", "tensor")},
+        sizes={"f": "F", "d": "D"},
     )
 
     fc1: Tensor  # fp8_e4m3 [F, D]: w_fc1
@@ -67,6 +78,8 @@ class VisionFfnV3Fp8Static(BoundImpl):
     b_fc2: Tensor  # [D], or None where it is absent
     in_s: Tensor  # float32, of x_after_norm
     hid_s: Tensor  # float32, of hidden_after_act
+    up_b16: Tensor  # prepared for the kernel
+    down_b16: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -79,9 +92,13 @@ class VisionFfnV3Fp8Static(BoundImpl):
         hid_s: Tensor,
         activation: str,
         bias: str,
+        f: int,
+        d: int,
     ) -> None:
         """Pack once. Weights are in_out, scales are float32."""
         super().__init__()
+        self.f = f
+        self.d = d
         if bias == "add" and b_fc1 is None:
             raise ValueError("b_fc1 is needed where bias is add")
         if bias == "add" and b_fc2 is None:
@@ -94,6 +111,7 @@ class VisionFfnV3Fp8Static(BoundImpl):
         self.pack("b_fc2", b_fc2)
         self.keep_scale("in_s", in_s)
         self.keep_scale("hid_s", hid_s)
+        self.given = {"b_fc1": b_fc1, "b_fc2": b_fc2}
 
     def run_local(self, x_after_norm: Tensor) -> Tensor:
         """One kernel call: x_after_norm [M, D] -> o [M, D]."""
@@ -109,6 +127,36 @@ class VisionFfnV3Fp8Static(BoundImpl):
             self.fc2_scale,
         )
         return out
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        o: Tensor = self.kernel.bf16_fp8_gelu_mlp_bf16(
+            x_after_norm.bfloat16(),
+            self.fc1,
+            self.up_b16,
+            self.fc2,
+            self.down_b16,
+            self.in_s,
+            self.fc1_scale,
+            self.hid_s,
+            self.fc2_scale,
+        )
+        return o
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: up_b16, down_b16."""
+        b_fc1 = self.given["b_fc1"]
+        b_fc2 = self.given["b_fc2"]
+        f = self.f
+        d = self.d
+        if self.bias == "add":
+            self.keep("up_b16", b_fc1.bfloat16())
+        else:
+            self.keep("up_b16", torch.zeros(f, dtype=torch.bfloat16, device=self.device))
+        if self.bias == "add":
+            self.keep("down_b16", b_fc2.bfloat16())
+        else:
+            self.keep("down_b16", torch.zeros(d, dtype=torch.bfloat16, device=self.device))
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""

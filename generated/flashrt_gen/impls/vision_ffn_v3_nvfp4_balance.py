@@ -15,12 +15,14 @@ residual stream are judged at attach, by the structure's bounds.
     scales   in_b balances the channels of x_after_norm, hid_b balances the channels of
              hidden_after_act, x_after_norm in nvfp4, one scale a block of 16, at each call,
              hidden_after_act in nvfp4, one scale a block of 16, at each call
-    numbers  float32, a rounded to bf16, written in bf16
-    rungs    torch, emulate
+    numbers  float32, x_after_norm rounded to bf16, a rounded to bf16, hidden_after_act rounded to
+             bf16, written in bf16
+    rungs    hub flashrt/fp4-gemm@v1, torch, emulate
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
@@ -50,8 +52,8 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         structure_version=3,
         seam="mlp",
         version=1,
-        source_digest="bdf7796e81559f718181fa526944a297ace569667b82a14b4449f28489a6c0ee",
-        contract_digest="465648a995be0e424af66752e577d3cb3958eaddaaa82c654a5136d385bf38cf",
+        source_digest="6b74fd68b3e199ad71fb90a5507f7f461e4651ad39bb5ad39c722c2d53909168",
+        contract_digest="0ccac5f8fa13ba95190d3c212a3c9d7218a8c2437443cc63a6b4d314972f5742",
         scales={
             "in_b": ScaleSpec("x_after_norm", "balance", "channel"),
             "hid_b": ScaleSpec("hidden_after_act", "balance", "channel"),
@@ -59,6 +61,20 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fp4-gemm",
+                version=1,
+                entries=(
+                    "quantize_fp4_sfa_bf16",
+                    "nvfp4_gemm_bias_gelu_bf16",
+                    "fp4_w4a16_linear_bf16",
+                ),
+                prepare="prepare_hub",
+                envelope=(divides(32, D), divides(32, F)),
+                only={"activation": ("gelu_tanh",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -67,7 +83,9 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
             "in_s": ScaleSpec("x_after_norm", "nvfp4", "block 16"),
             "hid_s": ScaleSpec("hidden_after_act", "nvfp4", "block 16"),
         },
+        stores={"x_after_norm": "bf16", "hidden_after_act": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
+        sizes={"f": "F"},
         needs=(
             Need(divides(16, D), "pack fc1 per block 16"),
             Need(divides(16, F), "pack fc2 per block 16"),
@@ -85,6 +103,11 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
     b_fc2: Tensor  # [D], or None where it is absent
     in_b: Tensor  # float32, what each channel of x_after_norm is multiplied by
     hid_b: Tensor  # float32, what each channel of hidden_after_act is multiplied by
+    fc1_sf: Tensor  # prepared for the kernel
+    fc2_sf: Tensor  # prepared for the kernel
+    fc1_alpha: float  # prepared for the kernel
+    fc2_alpha: float  # prepared for the kernel
+    up_b16: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -100,10 +123,12 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         alpha: float = 0.5,
         clamp_low: float = 0.25,
         clamp_high: float = 4,
+        f: int,
     ) -> None:
         """Pack once. Weights are in_out, in_b, hid_b: the largest magnitude of each channel,
         float32, alpha from 0 to 1, clamp_low from 0.01 to 1, clamp_high from 1 to 100."""
         super().__init__()
+        self.f = f
         if bias == "add" and b_fc1 is None:
             raise ValueError("b_fc1 is needed where bias is add")
         if bias == "add" and b_fc2 is None:
@@ -118,11 +143,40 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         self.pack("fc2", numerics.quantize_nvfp4(w_fc2.T * hid_b_factors))
         self.pack("b_fc1", b_fc1)
         self.pack("b_fc2", b_fc2)
+        self.given = {"b_fc1": b_fc1}
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        codes, sf = self.kernel.quantize_fp4_sfa_bf16((x_after_norm.float() * self.in_b).bfloat16())
+        h = self.kernel.nvfp4_gemm_bias_gelu_bf16(
+            codes, self.fc1, sf, self.fc1_sf, self.up_b16, alpha=self.fc1_alpha
+        )
+        hid, hid_sf = self.kernel.quantize_fp4_sfa_bf16((h.float() * self.hid_b).bfloat16())
+        r = self.kernel.fp4_w4a16_linear_bf16(
+            hid, self.fc2, hid_sf, self.fc2_sf, alpha=self.fc2_alpha
+        )
+        if self.bias == "add":
+            r = r.float() + self.b_fc2.float()
+        o: Tensor = r.bfloat16()
+        return o
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: fc1_sf, fc2_sf, fc1_alpha, fc2_alpha, up_b16."""
+        b_fc1 = self.given["b_fc1"]
+        f = self.f
+        self.keep("fc1_sf", numerics.swizzled(self.fc1_scale))
+        self.keep("fc2_sf", numerics.swizzled(self.fc2_scale))
+        self.keep("fc1_alpha", self.fc1_tensor_scale.item())
+        self.keep("fc2_alpha", self.fc2_tensor_scale.item())
+        if self.bias == "add":
+            self.keep("up_b16", b_fc1.bfloat16())
+        else:
+            self.keep("up_b16", torch.zeros(f, dtype=torch.bfloat16, device=self.device))
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         ).bfloat16()
         w_fc1 = numerics.dequantize_nvfp4(
             self.fc1, self.fc1_scale, self.fc1_tensor_scale
@@ -133,11 +187,11 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         a = a.bfloat16().float()
         match self.activation:
             case "gelu_tanh":
-                hidden_after_act = nnf.gelu(a, approximate="tanh")
+                hidden_after_act = nnf.gelu(a, approximate="tanh").bfloat16().float()
             case "gelu_erf":
-                hidden_after_act = nnf.gelu(a)
+                hidden_after_act = nnf.gelu(a).bfloat16().float()
         hidden_after_act_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(hidden_after_act.float() * self.hid_b)
+            *numerics.quantize_nvfp4_one_level((hidden_after_act.float() * self.hid_b).bfloat16())
         ).bfloat16()
         w_fc2 = numerics.dequantize_nvfp4(
             self.fc2, self.fc2_scale, self.fc2_tensor_scale
@@ -150,7 +204,7 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
     def run_emulate(self, x_after_norm: Tensor) -> Tensor:
         """The same arithmetic in plain torch, on any device: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         )
         w_fc1 = numerics.dequantize_nvfp4(self.fc1, self.fc1_scale, self.fc1_tensor_scale)
         a = x_after_norm_q @ w_fc1.T
@@ -159,11 +213,11 @@ class VisionFfnV3Nvfp4Balance(BoundImpl):
         a = a.bfloat16().float()
         match self.activation:
             case "gelu_tanh":
-                hidden_after_act = nnf.gelu(a, approximate="tanh")
+                hidden_after_act = nnf.gelu(a, approximate="tanh").bfloat16().float()
             case "gelu_erf":
-                hidden_after_act = nnf.gelu(a)
+                hidden_after_act = nnf.gelu(a).bfloat16().float()
         hidden_after_act_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(hidden_after_act.float() * self.hid_b)
+            *numerics.quantize_nvfp4_one_level((hidden_after_act.float() * self.hid_b).bfloat16())
         )
         w_fc2 = numerics.dequantize_nvfp4(self.fc2, self.fc2_scale, self.fc2_tensor_scale)
         o = hidden_after_act_q @ w_fc2.T

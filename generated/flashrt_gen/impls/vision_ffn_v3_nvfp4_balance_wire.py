@@ -14,12 +14,13 @@ residual stream are judged at attach, by the structure's bounds.
              fc2  nvfp4 [D, F]: w_fc2, one scale a block of 16
     scales   in_b balances the channels of x_after_norm, x_after_norm in nvfp4, one scale a block of
              16, at each call, hidden_after_act in nvfp4, one scale a block of 16, at each call
-    numbers  float32, written in bf16
-    rungs    torch, emulate
+    numbers  float32, x_after_norm rounded to bf16, written in bf16
+    rungs    hub flashrt/fp4-gemm@v1, torch, emulate
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
@@ -49,12 +50,26 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
         structure_version=3,
         seam="mlp",
         version=1,
-        source_digest="0e31567a4155610124bc84a2c7916a9e16259d7ab3e1daffe322c87e2fd127ff",
-        contract_digest="a6bc956cc01d01568164afe0915410bd3e885c55de1114b07db42967b0c36863",
+        source_digest="c1928749fc63df621f550129a68fc8362e02b58e580ce50cf9a52936d55ac472",
+        contract_digest="1371b64b41cd679f19176681219cd862ad9602ddc9a6b54e96ef21dba9af4a22",
         scales={"in_b": ScaleSpec("x_after_norm", "balance", "channel")},
         admits={"x_after_norm": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fp4-gemm",
+                version=1,
+                entries=(
+                    "quantize_fp4_sfa_bf16",
+                    "nvfp4_gemm_bias_gelu_nvfp4",
+                    "fp4_w4a16_linear_bf16",
+                ),
+                prepare="prepare_hub",
+                envelope=(divides(32, D), divides(32, F)),
+                only={"activation": ("gelu_tanh",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -63,7 +78,9 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
             "in_s": ScaleSpec("x_after_norm", "nvfp4", "block 16"),
             "hid_s": ScaleSpec("hidden_after_act", "nvfp4", "block 16"),
         },
+        stores={"x_after_norm": "bf16"},
         params={"alpha": 0.5, "clamp_low": 0.25, "clamp_high": 4},
+        sizes={"f": "F"},
         needs=(
             Need(divides(16, D), "pack fc1 per block 16"),
             Need(divides(16, F), "pack fc2 per block 16"),
@@ -80,6 +97,11 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
     b_fc1: Tensor  # [F], or None where it is absent
     b_fc2: Tensor  # [D], or None where it is absent
     in_b: Tensor  # float32, what each channel of x_after_norm is multiplied by
+    fc1_sf: Tensor  # prepared for the kernel
+    fc2_sf: Tensor  # prepared for the kernel
+    fc1_alpha: float  # prepared for the kernel
+    fc2_alpha: float  # prepared for the kernel
+    up_b16: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -94,10 +116,12 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
         alpha: float = 0.5,
         clamp_low: float = 0.25,
         clamp_high: float = 4,
+        f: int,
     ) -> None:
         """Pack once. Weights are in_out, in_b: the largest magnitude of each channel, float32,
         alpha from 0 to 1, clamp_low from 0.01 to 1, clamp_high from 1 to 100."""
         super().__init__()
+        self.f = f
         if bias == "add" and b_fc1 is None:
             raise ValueError("b_fc1 is needed where bias is add")
         if bias == "add" and b_fc2 is None:
@@ -110,11 +134,39 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
         self.pack("fc2", numerics.quantize_nvfp4(w_fc2.T))
         self.pack("b_fc1", b_fc1)
         self.pack("b_fc2", b_fc2)
+        self.given = {"b_fc1": b_fc1}
+
+    def run_hub(self, x_after_norm: Tensor) -> Tensor:
+        """The steps of a kernel's call: x_after_norm [M, D] -> o [M, D]."""
+        codes, sf = self.kernel.quantize_fp4_sfa_bf16((x_after_norm.float() * self.in_b).bfloat16())
+        hid, hid_sf = self.kernel.nvfp4_gemm_bias_gelu_nvfp4(
+            codes, self.fc1, sf, self.fc1_sf, self.up_b16, alpha=self.fc1_alpha
+        )
+        r = self.kernel.fp4_w4a16_linear_bf16(
+            hid, self.fc2, hid_sf, self.fc2_sf, alpha=self.fc2_alpha
+        )
+        if self.bias == "add":
+            r = r.float() + self.b_fc2.float()
+        o: Tensor = r.bfloat16()
+        return o
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: fc1_sf, fc2_sf, fc1_alpha, fc2_alpha, up_b16."""
+        b_fc1 = self.given["b_fc1"]
+        f = self.f
+        self.keep("fc1_sf", numerics.swizzled(self.fc1_scale))
+        self.keep("fc2_sf", numerics.swizzled(self.fc2_scale))
+        self.keep("fc1_alpha", self.fc1_tensor_scale.item())
+        self.keep("fc2_alpha", self.fc2_tensor_scale.item())
+        if self.bias == "add":
+            self.keep("up_b16", b_fc1.bfloat16())
+        else:
+            self.keep("up_b16", torch.zeros(f, dtype=torch.bfloat16, device=self.device))
 
     def run_torch(self, x_after_norm: Tensor) -> Tensor:
         """Library ops of torch: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         ).bfloat16()
         w_fc1 = numerics.dequantize_nvfp4(
             self.fc1, self.fc1_scale, self.fc1_tensor_scale
@@ -141,7 +193,7 @@ class VisionFfnV3Nvfp4BalanceWire(BoundImpl):
     def run_emulate(self, x_after_norm: Tensor) -> Tensor:
         """The same arithmetic in plain torch, on any device: x_after_norm [M, D] -> o [M, D]."""
         x_after_norm_q = numerics.dequantize_nvfp4(
-            *numerics.quantize_nvfp4_one_level(x_after_norm.float() * self.in_b)
+            *numerics.quantize_nvfp4_one_level((x_after_norm.float() * self.in_b).bfloat16())
         )
         w_fc1 = numerics.dequantize_nvfp4(self.fc1, self.fc1_scale, self.fc1_tensor_scale)
         a = x_after_norm_q @ w_fc1.T
