@@ -74,8 +74,20 @@ def _gen(parser: argparse.ArgumentParser) -> None:
 
 
 def _fmt(parser: argparse.ArgumentParser) -> None:
-    _paths(parser)
+    text = "files or folders; `-`: from standard input to standard output"
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=text)
+    text = "only what these lines of one file lie in, from 1, both included"
+    parser.add_argument("--range", type=_lines, metavar="A:B", help=text)
+    text = "how messages call standard input; default: <stdin>"
+    parser.add_argument("--stdin-name", metavar="NAME", default="<stdin>", help=text)
     _check_only(parser)
+
+
+def _lines(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]+):([0-9]+)", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"`{text}` is no range of lines such as 3:7")
+    return int(found[1]), int(found[2])
 
 
 def _lock(parser: argparse.ArgumentParser) -> None:
