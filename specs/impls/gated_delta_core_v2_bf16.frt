@@ -4,7 +4,8 @@ impl bf16 version 1 for gated_delta_core version 2 {
   """The recurrence and its state in float32; the output is written in bfloat16.
 
   torch has no op for a recurrence. Its torch rung takes 64 steps as one triangular system,
-  and goes from state to state by products.
+  and goes from state to state by products. The Hub's kernel takes one step of
+  heads of 128; how many steps a call has is the caller's, so there is no rung for it here.
   """
   status draft
 

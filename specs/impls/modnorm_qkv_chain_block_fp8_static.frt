@@ -5,6 +5,9 @@ impl block_fp8_static version 1 for modnorm_qkv_chain version 3 {
 
   Norms, modulation and the sums between run in float32. What the attentions compute is handed
   in the host's dtype and stays the host's.
+
+  The Hub has kernels for each stretch between the attentions. A rung's kernels can't call back
+  into the host, so there is no rung for them here.
   """
   status draft
 

@@ -5,6 +5,9 @@ impl fp8_wire version 1 for norm_fused version 2 {
 
   It is rounded to the host's dtype first, as on a host: a chain that is joined changes no
   bit of what its consumer computes. Without the chain there is nothing to gain here.
+
+  The Hub has kernels that write the codes themselves. A chain hands its producer no scale, the
+  codes are made behind it, so there is no rung for them here.
   """
   status draft
 

@@ -3,18 +3,26 @@
 
 Norm and modulation in float32, written in bfloat16 once.
 
+The Hub's kernel takes the style in bfloat16, with a third part for the gate: where a host
+has none, it is handed the scale once more and that copy is dropped. A modulated LayerNorm
+leaves the Hub's kernels in FP8 only, so that norm has no such rung here.
+
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-adaptive-norms@v1, torch, emulate
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
 
 check_abi(1, __name__)
+
+(D,) = dims("D")
 
 
 class AdalnProducerBf16(BoundImpl):
@@ -26,15 +34,26 @@ class AdalnProducerBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="b8e2d9fe496a00ad04075b5444aa00bfdfd464601ec75cc0e70055d43de5c19b",
-        contract_digest="a90a663dd9aa0979e28cfe1813b8fd1b922c42c8b9146dcd234f3ff6798d2393",
+        source_digest="4683c4c40010ce641afd0432c31b3c0954fcb009fc8dda2a0561487bab8e7d0e",
+        contract_digest="dbf3c07f8514af2c1eb89ba12d9cb1ba4b381e756ebce11567b5cea52ddc40ae",
         scales={},
         admits={"x": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-adaptive-norms",
+                version=1,
+                entries=("ada_rms_norm_style_bf16",),
+                prepare="prepare_hub",
+                envelope=(divides(2, D),),
+                only={"norm": ("rms",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
+        sizes={"d": "D"},
     )
 
     style_w: Tensor  # [C, 3*D], or None where it is absent
@@ -42,6 +61,7 @@ class AdalnProducerBf16(BoundImpl):
     pair_w: Tensor  # [C, 2*D], or None where it is absent
     pair_b: Tensor | None  # [2*D], or None where it is absent
     norm_w: Tensor | None  # [D], or None where it is absent
+    weight: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -57,9 +77,11 @@ class AdalnProducerBf16(BoundImpl):
         cond_activation: str,
         epilogue: str,
         eps: float,
+        d: int,
     ) -> None:
         """Pack once. Weights are in_out."""
         super().__init__()
+        self.d = d
         if style == "scale_shift_gate" and style_w is None:
             raise ValueError("style_w is needed where style is scale_shift_gate")
         if style == "scale_shift" and pair_w is None:
@@ -75,6 +97,80 @@ class AdalnProducerBf16(BoundImpl):
         self.pack("pair_w", pair_w)
         self.pack("pair_b", pair_b)
         self.pack("norm_w", norm_w)
+        self.given = {"norm_w": norm_w}
+
+    def run_hub(
+        self,
+        x: Tensor,
+        cond: Tensor,
+        residual: Tensor | None = None,
+        branch_gate: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The steps of a kernel's call: x [M, D], cond [1, C], residual [M, D],
+        branch_gate [1, D] -> y [M, D], gate [1, D], stream [M, D]."""
+        gate: Tensor | None = None
+        stream: Tensor | None = None
+        match self.cond_activation:
+            case "none":
+                c = cond.float()
+            case "silu":
+                c = nnf.silu(cond.float())
+        match self.style:
+            case "scale_shift_gate":
+                s = c @ self.style_w.float()
+            case "scale_shift":
+                s = c @ self.pair_w.float()
+        if self.style_b is not None:
+            s = s + self.style_b.float()
+        if self.pair_b is not None:
+            s = s + self.pair_b.float()
+        match self.style:
+            case "scale_shift_gate":
+                first = s.chunk(3, dim=-1)[0]
+                second = s.chunk(3, dim=-1)[1]
+            case "scale_shift":
+                first = s.chunk(2, dim=-1)[0]
+                second = s.chunk(2, dim=-1)[1]
+        match self.style_order:
+            case "scale_first":
+                scale = first
+                shift = second
+            case "shift_first":
+                scale = second
+                shift = first
+        branch = x.float()
+        if branch_gate is not None:
+            branch = branch * branch_gate.float()
+        if self.epilogue == "gate_residual":
+            if residual is None:
+                raise ValueError("residual is needed where epilogue is gate_residual")
+            total = residual.float() + branch
+        else:
+            total = x.float()
+        x_in = total
+        if self.style == "scale_shift_gate":
+            gate = s.chunk(3, dim=-1)[2]
+        if self.epilogue == "gate_residual":
+            stream = x_in
+        match self.style:
+            case "scale_shift_gate":
+                styled = torch.cat([scale, shift, gate], dim=-1)
+            case "scale_shift":
+                styled = torch.cat([scale, shift, scale], dim=-1)
+        normed, _ = self.kernel.ada_rms_norm_style_bf16(
+            x_in.bfloat16(), self.weight, styled.bfloat16(), eps=self.eps
+        )
+        y: Tensor = normed
+        return y, gate, stream
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight."""
+        norm_w = self.given["norm_w"]
+        d = self.d
+        if norm_w is not None:
+            self.keep("weight", norm_w.bfloat16())
+        else:
+            self.keep("weight", torch.ones(d, dtype=torch.bfloat16, device=self.device))
 
     def run_torch(
         self,

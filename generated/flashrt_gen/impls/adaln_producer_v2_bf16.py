@@ -3,18 +3,25 @@
 
 Norm and modulation in float32, written in bfloat16 once.
 
+The Hub's kernel takes the style in bfloat16. A modulated LayerNorm leaves the Hub's kernels
+in FP8 only, so that norm has no such rung here.
+
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-adaptive-norms@v1, torch, emulate
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
 
 check_abi(1, __name__)
+
+(D,) = dims("D")
 
 
 class AdalnProducerV2Bf16(BoundImpl):
@@ -26,15 +33,26 @@ class AdalnProducerV2Bf16(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="bd848ed56292f4d8d21f7095c62b9b6851e6ffd61a1c0e2d3e1ea219d9c3c912",
-        contract_digest="cd1c5e807f89fc74f1a89f4d61935e5d8beddb94a9165794b1fb8e32b2977246",
+        source_digest="4b7a0a042817da846be54da2de7e2964d4dc6726e28a62014af8b1c5074bc7a3",
+        contract_digest="1b7227e18dea0849deefa6f59835fe01f215dfb952b34b2a1209d27420037c7b",
         scales={},
         admits={"x": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-adaptive-norms",
+                version=1,
+                entries=("ada_rms_norm_style_bf16",),
+                prepare="prepare_hub",
+                envelope=(divides(2, D),),
+                only={"norm": ("rms",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
+        sizes={"d": "D"},
     )
 
     style_w: Tensor  # [C, 3*D], or None where it is absent
@@ -42,6 +60,7 @@ class AdalnProducerV2Bf16(BoundImpl):
     style_up: Tensor  # [R, 3*D], or None where it is absent
     style_b: Tensor | None  # [3*D], or None where it is absent
     norm_w: Tensor | None  # [D], or None where it is absent
+    weight: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -56,9 +75,11 @@ class AdalnProducerV2Bf16(BoundImpl):
         style_order: str,
         cond_activation: str,
         eps: float,
+        d: int,
     ) -> None:
         """Pack once. Weights are in_out."""
         super().__init__()
+        self.d = d
         if projection == "full" and style_w is None:
             raise ValueError("style_w is needed where projection is full")
         if projection == "low_rank" and style_down is None:
@@ -75,6 +96,52 @@ class AdalnProducerV2Bf16(BoundImpl):
         self.pack("style_up", style_up)
         self.pack("style_b", style_b)
         self.pack("norm_w", norm_w)
+        self.given = {"norm_w": norm_w}
+
+    def run_hub(
+        self, x: Tensor, cond: Tensor, style_term: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The steps of a kernel's call: x [M, D], cond [1, C], style_term [1, 3*D] -> y [M, D],
+        gate [1, D]."""
+        match self.cond_activation:
+            case "none":
+                c = cond.float()
+            case "silu":
+                c = nnf.silu(cond.float())
+        match self.projection:
+            case "full":
+                s = c @ self.style_w.float()
+            case "low_rank":
+                s = c @ self.style_down.float() @ self.style_up.float()
+        if self.style_b is not None:
+            s = s + self.style_b.float()
+        if style_term is not None:
+            s = s + style_term.float()
+        first = s.chunk(3, dim=-1)[0]
+        second = s.chunk(3, dim=-1)[1]
+        match self.style_order:
+            case "scale_first":
+                scale = first
+                shift = second
+            case "shift_first":
+                scale = second
+                shift = first
+        gate: Tensor = s.chunk(3, dim=-1)[2]
+        styled = torch.cat([scale, shift, gate], dim=-1)
+        normed, _ = self.kernel.ada_rms_norm_style_bf16(
+            x.bfloat16(), self.weight, styled.bfloat16(), eps=self.eps
+        )
+        y: Tensor = normed
+        return y, gate
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight."""
+        norm_w = self.given["norm_w"]
+        d = self.d
+        if norm_w is not None:
+            self.keep("weight", norm_w.bfloat16())
+        else:
+            self.keep("weight", torch.ones(d, dtype=torch.bfloat16, device=self.device))
 
     def run_torch(
         self, x: Tensor, cond: Tensor, style_term: Tensor | None = None

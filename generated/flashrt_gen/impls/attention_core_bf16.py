@@ -6,9 +6,13 @@ Operands and output in bfloat16, scores and softmax in float32.
 torch's fused attention keeps the scores in float32 as well; it rounds the weights of a
 row to bfloat16 before they meet the values.
 
+The Hub's kernels are handed no mask, so they serve hosts without one and those whose mask is
+answered by packing keys. Its attention by strided products (masked-mha-runtime) has no axis
+for a batch, and how large a batch is is the caller's: there is no rung for it.
+
     numbers  float32, q_in rounded to bf16, k_in rounded to bf16, v_in rounded to bf16, written in
              bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/fa2-seqused-runtime@v1, hub flashrt/fa4-cute-runtime@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -16,9 +20,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from frtspec.dims import at_most, dims, divides, one_of
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics
 
 check_abi(1, __name__)
+
+D, Hkv, H = dims("D", "Hkv", "H")
 
 
 class AttentionCoreBf16(BoundImpl):
@@ -30,12 +37,30 @@ class AttentionCoreBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="0edac015de15eb9a31f2bcc1aeeace61e567e4f2781917f36ac10d37a9a29f05",
-        contract_digest="5e65b360e1aaecf5385f72620e3489aaf7dfb8812e928edc84bdd84f662b06a2",
+        source_digest="678098a82fb284e5b021e94eb359ac96e30361599b4aec631f366ae5aeb67267",
+        contract_digest="181a3be4870b0f22c2728a1f7b0396be98150c58c64d27c185e0c71d979a9ee6",
         scales={},
         admits={"q_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fa2-seqused-runtime",
+                version=1,
+                entries=("allocate_outputs", "allocate_workspace", "forward_static"),
+                envelope=(divides(8, D), at_most(D, 256), divides(Hkv, H)),
+                without=("mask",),
+            ),
+            RungSpec(
+                "hub",
+                run="run_hub_2",
+                package="flashrt/fa4-cute-runtime",
+                version=1,
+                entries=("forward_static",),
+                envelope=(one_of(D, 64, 96, 128), divides(Hkv, H)),
+                without=("mask",),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -47,6 +72,67 @@ class AttentionCoreBf16(BoundImpl):
         super().__init__()
         self.scaling = scaling
         self.scale = scale
+
+    def run_hub(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],
+        mask [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        d = q.shape[-1]
+        y: Tensor
+        q4 = q.bfloat16().transpose(-3, -2)
+        k4 = k.bfloat16().transpose(-3, -2)
+        room, sums = self.kernel.allocate_outputs(q4)
+        parts = self.kernel.allocate_workspace(q4, k4)
+        match self.scaling:
+            case "head_dim":
+                y = self.kernel.forward_static(
+                    q4,
+                    k4,
+                    v.bfloat16().transpose(-3, -2),
+                    out=room,
+                    softmax_lse=sums,
+                    workspace=parts,
+                    softmax_scale=d**-0.5,
+                    causal=False,
+                )
+            case "given":
+                y = self.kernel.forward_static(
+                    q4,
+                    k4,
+                    v.bfloat16().transpose(-3, -2),
+                    out=room,
+                    softmax_lse=sums,
+                    workspace=parts,
+                    softmax_scale=self.scale,
+                    causal=False,
+                )
+        return y
+
+    def run_hub_2(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],
+        mask [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        d = q.shape[-1]
+        y: Tensor
+        q4 = q.bfloat16().transpose(-3, -2)
+        match self.scaling:
+            case "head_dim":
+                y = self.kernel.forward_static(
+                    q4,
+                    k.bfloat16().transpose(-3, -2),
+                    v.bfloat16().transpose(-3, -2),
+                    torch.empty_like(q4.contiguous()),
+                    softmax_scale=d**-0.5,
+                    causal=False,
+                )
+            case "given":
+                y = self.kernel.forward_static(
+                    q4,
+                    k.bfloat16().transpose(-3, -2),
+                    v.bfloat16().transpose(-3, -2),
+                    torch.empty_like(q4.contiguous()),
+                    softmax_scale=self.scale,
+                    causal=False,
+                )
+        return y
 
     def run_torch(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Library ops of torch: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],

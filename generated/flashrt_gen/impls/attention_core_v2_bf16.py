@@ -6,9 +6,14 @@ Operands and output in bfloat16, scores and softmax in float32.
 torch's fused attention keeps the scores in float32 as well; it rounds the weights of a
 row to bfloat16 before they meet the values.
 
+The Hub's kernels are handed no mask, so they serve hosts without one. Where their causal
+corner lies for fewer queries than keys is not said, so what is causal without a mask stays
+with torch. The Hub's attention by strided products (masked-mha-runtime) has no axis for a
+batch, and how large a batch is is the caller's: there is no rung for it.
+
     numbers  float32, q_in rounded to bf16, k_in rounded to bf16, v_in rounded to bf16, written in
              bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/fa2-seqused-runtime@v1, hub flashrt/fa4-cute-runtime@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -16,9 +21,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from frtspec.dims import at_most, dims, divides, one_of
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
+
+D, Hkv, H = dims("D", "Hkv", "H")
 
 
 class AttentionCoreV2Bf16(BoundImpl):
@@ -30,12 +38,32 @@ class AttentionCoreV2Bf16(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="517fef5db6c67aa53ab354c195e8bedfda92ad5a5150705d8640b80a5cdab26e",
-        contract_digest="cc550f53b7dacaf9912d2da960ace4cbd52bc34c6c01d70cb3668a6c3ef21809",
+        source_digest="b6fed32dbc405e56adfd01eebff872e1b549a7a8d2a3acffb62b1e602c489dd6",
+        contract_digest="29361d0c4bcce128adbeac8840fe43160343e25e51d374773b79841b84a8e507",
         scales={},
         admits={"q_in": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/fa2-seqused-runtime",
+                version=1,
+                entries=("allocate_outputs", "allocate_workspace", "forward_static"),
+                envelope=(divides(8, D), at_most(D, 256), divides(Hkv, H)),
+                only={"unmasked": ("all",)},
+                without=("seen",),
+            ),
+            RungSpec(
+                "hub",
+                run="run_hub_2",
+                package="flashrt/fa4-cute-runtime",
+                version=1,
+                entries=("forward_static",),
+                envelope=(one_of(D, 64, 96, 128), divides(Hkv, H)),
+                only={"unmasked": ("all",)},
+                without=("seen",),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -48,6 +76,67 @@ class AttentionCoreV2Bf16(BoundImpl):
         self.scaling = scaling
         self.unmasked = unmasked
         self.scale = scale
+
+    def run_hub(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],
+        seen [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        d = q.shape[-1]
+        y: Tensor
+        q4 = q.bfloat16().transpose(-3, -2)
+        k4 = k.bfloat16().transpose(-3, -2)
+        room, sums = self.kernel.allocate_outputs(q4)
+        parts = self.kernel.allocate_workspace(q4, k4)
+        match self.scaling:
+            case "head_dim":
+                y = self.kernel.forward_static(
+                    q4,
+                    k4,
+                    v.bfloat16().transpose(-3, -2),
+                    out=room,
+                    softmax_lse=sums,
+                    workspace=parts,
+                    softmax_scale=d**-0.5,
+                    causal=False,
+                )
+            case "given":
+                y = self.kernel.forward_static(
+                    q4,
+                    k4,
+                    v.bfloat16().transpose(-3, -2),
+                    out=room,
+                    softmax_lse=sums,
+                    workspace=parts,
+                    softmax_scale=self.scale,
+                    causal=False,
+                )
+        return y
+
+    def run_hub_2(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+        """The steps of a kernel's call: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],
+        seen [B, 1, Sq, Skv] -> y [B, Sq, H, D]."""
+        d = q.shape[-1]
+        y: Tensor
+        q4 = q.bfloat16().transpose(-3, -2)
+        match self.scaling:
+            case "head_dim":
+                y = self.kernel.forward_static(
+                    q4,
+                    k.bfloat16().transpose(-3, -2),
+                    v.bfloat16().transpose(-3, -2),
+                    torch.empty_like(q4.contiguous()),
+                    softmax_scale=d**-0.5,
+                    causal=False,
+                )
+            case "given":
+                y = self.kernel.forward_static(
+                    q4,
+                    k.bfloat16().transpose(-3, -2),
+                    v.bfloat16().transpose(-3, -2),
+                    torch.empty_like(q4.contiguous()),
+                    softmax_scale=self.scale,
+                    causal=False,
+                )
+        return y
 
     def run_torch(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
         """Library ops of torch: q [B, H, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, D],

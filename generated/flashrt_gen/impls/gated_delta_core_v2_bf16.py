@@ -4,7 +4,8 @@
 The recurrence and its state in float32; the output is written in bfloat16.
 
 torch has no op for a recurrence. Its torch rung takes 64 steps as one triangular system,
-and goes from state to state by products.
+and goes from state to state by products. The Hub's kernel takes one step of
+heads of 128; how many steps a call has is the caller's, so there is no rung for it here.
 
     numbers  float32, written in bf16
     rungs    torch, emulate
@@ -29,7 +30,7 @@ class GatedDeltaCoreV2Bf16(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="ae51416c9070f8941febbf2ed23360a0b05ac0aa1253423b4430a95bf261f43f",
+        source_digest="38a7623210a3c1902d581668fa0bd2edbe112f745bcafae4b72df5ae24cc097d",
         contract_digest="cdf8623cd2579845544691ef96969918ce75769a6dfa8da39be666fffcf3a6e1",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},

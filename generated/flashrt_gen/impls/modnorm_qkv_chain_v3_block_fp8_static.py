@@ -6,6 +6,9 @@ Static per-tensor FP8 (E4M3) products of a block that modulates with one row a t
 Norms, modulation and the sums between run in float32. What the attentions compute is handed
 in the host's dtype and stays the host's.
 
+The Hub has kernels for each stretch between the attentions. A rung's kernels can't call back
+into the host, so there is no rung for them here.
+
     packs    q     fp8_e4m3 [Nq, D]: w_q, one scale
              k     fp8_e4m3 [Nk, D]: w_k, one scale
              v     fp8_e4m3 [Nv, D]: w_v, one scale
@@ -40,7 +43,7 @@ class ModnormQkvChainV3BlockFp8Static(BoundImpl):
         structure_version=3,
         seam=None,
         version=1,
-        source_digest="c33a48e9ec9c147b8bafe9531fcfb756f9458f17021ec3438d72107c6d081820",
+        source_digest="0233b672c2258e3941a6d740573c084bab549c89fa9ad499d4ae26c60ea807a4",
         contract_digest="d8013c5b0e5ab21eb95bb82949b78654fe9375e2320e4dbea787e69451fb6e48",
         scales={
             "in_s": ScaleSpec("attn_in", "fp8_e4m3", "tensor"),

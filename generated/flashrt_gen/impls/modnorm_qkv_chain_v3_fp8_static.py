@@ -3,14 +3,16 @@
 
 Static per-tensor FP8 (E4M3) projections behind a modulated norm.
 
-Norm and modulation run in float32; their result is scaled once for all projections.
+Norm and modulation run in float32; their result is scaled once for all projections. The Hub's
+kernel that norms, modulates and writes FP8 is in another package than its products, and a
+rung calls one package: here the products are the Hub's.
 
     packs    q  fp8_e4m3 [Nq, D]: w_q, one scale
              k  fp8_e4m3 [Nk, D]: w_k, one scale
              v  fp8_e4m3 [Nv, D]: w_v, one scale
     scales   in_s from attn_in
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-fp8-ffn@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -36,12 +38,21 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
         structure_version=3,
         seam=None,
         version=1,
-        source_digest="5bca8e04f01741df6f31eb8ab7dea2d74efacbec7cc6aedeaa65cc04b4e48090",
-        contract_digest="125dc852e36bc64b0d85d91b05306dd209945cd6f7bec9832e0d0a3ac556f91f",
+        source_digest="f47be42beeb48397bfa64b0d8179c3b86b67869457aba67d8af636d2f32aed23",
+        contract_digest="98eb09cd527fbab4ee99f306bec36ca0baa730be3ed11c78f071a82a2a1838c2",
         scales={"in_s": ScaleSpec("attn_in", "fp8_e4m3", "tensor")},
         admits={"x": ("bf16", "fp16", "f32")},
         only={"modulation": ("scale_shift",)},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-fp8-ffn",
+                version=1,
+                entries=("fp8_linear_bias_bf16",),
+                prepare="prepare_hub",
+                envelope=(divides(16, D), divides(16, Nq), divides(16, Nk), divides(16, Nv)),
+            ),
             RungSpec(
                 "torch",
                 run="run_torch",
@@ -54,6 +65,7 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
             "k": ("fp8_e4m3", "tensor"),
             "v": ("fp8_e4m3", "tensor"),
         },
+        sizes={"nq": "Nq", "nk": "Nk", "nv": "Nv"},
     )
 
     q: Tensor  # fp8_e4m3 [Nq, D]: w_q
@@ -68,6 +80,9 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
     b_k: Tensor | None  # [Nk], or None where it is absent
     b_v: Tensor | None  # [Nv], or None where it is absent
     in_s: Tensor  # float32, of attn_in
+    q_bias: Tensor  # prepared for the kernel
+    k_bias: Tensor  # prepared for the kernel
+    v_bias: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -83,9 +98,15 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
         in_s: Tensor,
         fanout: str,
         eps: float,
+        nq: int,
+        nk: int,
+        nv: int,
     ) -> None:
         """Pack once. Weights are in_out, scales are float32."""
         super().__init__()
+        self.nq = nq
+        self.nk = nk
+        self.nv = nv
         if fanout == "qkv" and w_k is None:
             raise ValueError("w_k is needed where fanout is qkv")
         if fanout == "qkv" and w_v is None:
@@ -105,6 +126,71 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
         self.pack("b_k", b_k)
         self.pack("b_v", b_v)
         self.keep_scale("in_s", in_s)
+        self.given = {"b_q": b_q, "b_k": b_k, "b_v": b_v}
+
+    def run_hub(
+        self, x: Tensor, cond: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """The steps of a kernel's call: x [B, M, D], cond [B, C] -> q [B, M, Nq], k [B, M, Nk],
+        v [B, M, Nv], y [B, M, D]."""
+        b = x.shape[0]
+        size_m = x.shape[1]
+        d = x.shape[-1]
+        nq = self.nq
+        nk = self.nk
+        nv = self.nv
+        k: Tensor | None = None
+        v: Tensor | None = None
+        y: Tensor | None = None
+        n = ops.native_layer_norm(x.float(), self.eps)
+        if cond is None:
+            raise ValueError("cond is needed where modulation is scale_shift")
+        style = nnf.linear(nnf.silu(cond.float()), self.w_cond.float().mT, self.b_cond.float())
+        m = n * (1 + style.chunk(2, dim=-1)[0].unsqueeze(1)) + style.chunk(2, dim=-1)[1].unsqueeze(
+            1
+        )
+        attn_in = m
+        codes = numerics.to_fp8(attn_in.reshape(b * size_m, d), self.in_s)
+        q_out = self.kernel.fp8_linear_bias_bf16(
+            codes, self.q, self.q_bias, self.in_s, self.q_scale
+        )
+        q: Tensor = q_out.reshape(b, size_m, nq)
+        match self.fanout:
+            case "qkv":
+                k_out = self.kernel.fp8_linear_bias_bf16(
+                    codes, self.k, self.k_bias, self.in_s, self.k_scale
+                )
+                v_out = self.kernel.fp8_linear_bias_bf16(
+                    codes, self.v, self.v_bias, self.in_s, self.v_scale
+                )
+            case "q_only":
+                k_out = codes
+                v_out = codes
+        if self.fanout == "qkv":
+            k = k_out.reshape(b, size_m, nk)
+            v = v_out.reshape(b, size_m, nv)
+        return q, k, v, y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: q_bias, k_bias, v_bias."""
+        b_q = self.given["b_q"]
+        b_k = self.given["b_k"]
+        b_v = self.given["b_v"]
+        nq = self.nq
+        nk = self.nk
+        nv = self.nv
+        if b_q is not None:
+            self.keep("q_bias", b_q.bfloat16())
+        else:
+            self.keep("q_bias", torch.zeros(nq, dtype=torch.bfloat16, device=self.device))
+        if b_k is not None:
+            self.keep("k_bias", b_k.bfloat16())
+        else:
+            self.keep("k_bias", torch.zeros(nk, dtype=torch.bfloat16, device=self.device))
+        if b_v is not None:
+            self.keep("v_bias", b_v.bfloat16())
+        else:
+            self.keep("v_bias", torch.zeros(nv, dtype=torch.bfloat16, device=self.device))
 
     def run_torch(
         self, x: Tensor, cond: Tensor | None = None

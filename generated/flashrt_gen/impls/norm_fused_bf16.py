@@ -3,10 +3,11 @@
 
 LayerNorm written in bfloat16 for a host that keeps its norms in float32.
 
-The statistics stay in float32; only what is stored is narrower.
+The statistics stay in float32; only what is stored is narrower. The Hub's kernel reads its
+input in bfloat16 too.
 
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-residual-norm-quant@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
 
 check_abi(1, __name__)
+
+(D,) = dims("D")
 
 
 class NormFusedBf16(BoundImpl):
@@ -28,12 +32,21 @@ class NormFusedBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="8566b0dcdcfe6bc9d2aea02f2f25315440938e21cbb987455c45dcdc142ae9c5",
-        contract_digest="c3210f7dad99e65cded541284c28be8077dd321cdf1f732ebe56e96c75eae2e2",
+        source_digest="f58347d9a8a5d0a029238a7e715f9fc42bc545e22473db284dc14ff2348826b8",
+        contract_digest="f967775d47e8747d59e7c58debd63edb43c6bbef30c90d2ac4df5e43c536ba77",
         scales={},
         admits={"x_in": ("f32",)},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-residual-norm-quant",
+                version=1,
+                entries=("layer_norm_bf16",),
+                prepare="prepare_hub",
+                envelope=(divides(2, D),),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
@@ -41,6 +54,8 @@ class NormFusedBf16(BoundImpl):
 
     w: Tensor  # [D]
     b: Tensor  # [D]
+    weight: Tensor  # prepared for the kernel
+    bias: Tensor  # prepared for the kernel
 
     def __init__(self, *, w: Tensor, b: Tensor, eps: float) -> None:
         """Pack once."""
@@ -48,6 +63,19 @@ class NormFusedBf16(BoundImpl):
         self.eps = eps
         self.pack("w", w)
         self.pack("b", b)
+        self.given = {"w": w, "b": b}
+
+    def run_hub(self, x: Tensor) -> Tensor:
+        """The steps of a kernel's call: x [M, D] -> y [M, D]."""
+        y: Tensor = self.kernel.layer_norm_bf16(x.bfloat16(), self.weight, self.bias, eps=self.eps)
+        return y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight, bias."""
+        w = self.given["w"]
+        b = self.given["b"]
+        self.keep("weight", w.bfloat16())
+        self.keep("bias", b.bfloat16())
 
     def run_torch(self, x: Tensor) -> Tensor:
         """Library ops of torch: x [M, D] -> y [M, D]."""

@@ -4,20 +4,25 @@
 A norm written in bfloat16 for a host that keeps its norms in float32.
 
 The statistics stay in float32; only what is stored is narrower. A host in bfloat16 stores
-as much already, so this form has nothing to give it.
+as much already, so this form has nothing to give it. The Hub's kernel reads its input in
+bfloat16 too; the Hub has none that writes a mean square norm in bfloat16.
 
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-residual-norm-quant@v1, torch, emulate
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, ops
 
 check_abi(1, __name__)
+
+(D,) = dims("D")
 
 
 class NormFusedV2Bf16(BoundImpl):
@@ -29,19 +34,32 @@ class NormFusedV2Bf16(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="ac326fddee215adae48881bb2acc6bc8681e106602af22fae4b066006f404e24",
-        contract_digest="2c00e3f0ddb0c95b62e9494837ff4b4d0a8431bc3a24df3d346ac2d1a3110bbb",
+        source_digest="980b7bfbb18aca78fee893f132e01c8468cdb87e0ec35b5a765f066612a6b88a",
+        contract_digest="77784923b8ef02be5457d84a849148e8d0e05878dc97ac4c1f4eaa8fbda91254",
         scales={},
         admits={"x_in": ("f32",)},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-residual-norm-quant",
+                version=1,
+                entries=("layer_norm_bf16",),
+                prepare="prepare_hub",
+                envelope=(divides(2, D),),
+                only={"norm": ("layer",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
+        sizes={"d": "D"},
     )
 
     w: Tensor | None  # [D], or None where it is absent
     b: Tensor | None  # [D], or None where it is absent
+    weight: Tensor  # prepared for the kernel
+    bias: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -51,14 +69,36 @@ class NormFusedV2Bf16(BoundImpl):
         norm: str,
         norm_weight_mode: str,
         eps: float,
+        d: int,
     ) -> None:
         """Pack once."""
         super().__init__()
+        self.d = d
         self.norm = norm
         self.norm_weight_mode = norm_weight_mode
         self.eps = eps
         self.pack("w", w)
         self.pack("b", b)
+        self.given = {"w": w, "b": b}
+
+    def run_hub(self, x: Tensor) -> Tensor:
+        """The steps of a kernel's call: x [M, D] -> y [M, D]."""
+        y: Tensor = self.kernel.layer_norm_bf16(x.bfloat16(), self.weight, self.bias, eps=self.eps)
+        return y
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: weight, bias."""
+        w = self.given["w"]
+        b = self.given["b"]
+        d = self.d
+        if w is not None:
+            self.keep("weight", w.bfloat16())
+        else:
+            self.keep("weight", torch.ones(d, dtype=torch.bfloat16, device=self.device))
+        if b is not None:
+            self.keep("bias", b.bfloat16())
+        else:
+            self.keep("bias", torch.zeros(d, dtype=torch.bfloat16, device=self.device))
 
     def run_torch(self, x: Tensor) -> Tensor:
         """Library ops of torch: x [M, D] -> y [M, D]."""

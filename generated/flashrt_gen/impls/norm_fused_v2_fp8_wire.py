@@ -6,6 +6,9 @@ A norm whose output goes to the projections behind it in FP8, under their scale.
 It is rounded to the host's dtype first, as on a host: a chain that is joined changes no
 bit of what its consumer computes. Without the chain there is nothing to gain here.
 
+The Hub has kernels that write the codes themselves. A chain hands its producer no scale, the
+codes are made behind it, so there is no rung for them here.
+
     numbers  float32, written in f32
     rungs    torch, emulate
 """
@@ -29,7 +32,7 @@ class NormFusedV2Fp8Wire(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="50439af7a34af599ab7ffde718df7ae88f16506ac4b578658154e1f0380bb40f",
+        source_digest="b2cd97c1693e45cc3592b97f8422315e9a2ada560015282b9e929611d923983d",
         contract_digest="d55e6a3651ef2a7e3db9c483545f13ef1c1c467ae5a82fa3eb2bb438de00ed06",
         scales={},
         admits={"x_in": ("bf16", "fp16", "f32")},

@@ -3,8 +3,12 @@
 
 Norm and rotation in float32, written in bfloat16 once.
 
+The Hub's kernel takes queries, keys and values in one packed tensor, which is put together
+from them here; the values' place is taken by the keys once more, for values pass through.
+
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-qkv-cache-rope@v1, hub flashrt/flashrt-qkv-cache-rope@v1, torch,
+             emulate
 """
 
 from __future__ import annotations
@@ -13,9 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as nnf
 
+from frtspec.dims import dims, divides, equal
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
+
+D, R, Hkv, Hq = dims("D", "R", "Hkv", "Hq")
 
 
 class QkNormRopeBf16(BoundImpl):
@@ -27,21 +34,45 @@ class QkNormRopeBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="781e8c4553a92c55e6c6765ff582c065f4f3b30529ba55620be5a481d43a608e",
-        contract_digest="8974ce52f4550606b0e14b13641b1475e983cc9d325c86253fc41f18c01e8834",
+        source_digest="197cb20d3afada0011d8bb0cbd13f8d3fec03d5b086f58ce177a08cab3e02b63",
+        contract_digest="4299290c983f18dbfa0aac05fa532a09815852f52862a114f42eb748de7df85d",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-qkv-cache-rope",
+                version=1,
+                entries=("qkv_split_per_head_norm_rope_bf16",),
+                prepare="prepare_hub",
+                envelope=(equal(D, 128), equal(R, 128), divides(Hkv, Hq)),
+                only={"normalization_scope": ("per_head",), "rope_layout": ("half",)},
+            ),
+            RungSpec(
+                "hub",
+                run="run_hub_2",
+                package="flashrt/flashrt-qkv-cache-rope",
+                version=1,
+                entries=("qkv_split_bias_norm_rope_v_bf16",),
+                prepare="prepare_hub_2",
+                envelope=(equal(Hq, Hkv), equal(R, D), divides(2, D)),
+                only={"normalization_scope": ("projection",), "rope_layout": ("interleaved",)},
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
+        sizes={"d": "D", "hkv": "Hkv", "hq": "Hq"},
     )
 
     q_norm_weight: Tensor  # [D], or None where it is absent
     k_norm_weight: Tensor  # [D], or None where it is absent
     q_norm_wide: Tensor  # [D*Hq], or None where it is absent
     k_norm_wide: Tensor  # [D*Hkv], or None where it is absent
+    q_weight: Tensor  # prepared for the kernel
+    k_weight: Tensor  # prepared for the kernel
+    no_bias: Tensor  # prepared for the kernel
 
     def __init__(
         self,
@@ -55,9 +86,15 @@ class QkNormRopeBf16(BoundImpl):
         norm_weight_mode: str,
         rope_dtype: str,
         eps: float,
+        d: int,
+        hkv: int,
+        hq: int,
     ) -> None:
         """Pack once."""
         super().__init__()
+        self.d = d
+        self.hkv = hkv
+        self.hq = hq
         if normalization_scope == "per_head" and q_norm_weight is None:
             raise ValueError("q_norm_weight is needed where normalization_scope is per_head")
         if normalization_scope == "per_head" and k_norm_weight is None:
@@ -75,6 +112,99 @@ class QkNormRopeBf16(BoundImpl):
         self.pack("k_norm_weight", k_norm_weight)
         self.pack("q_norm_wide", q_norm_wide)
         self.pack("k_norm_wide", k_norm_wide)
+        self.given = {
+            "q_norm_weight": q_norm_weight,
+            "k_norm_weight": k_norm_weight,
+            "q_norm_wide": q_norm_wide,
+            "k_norm_wide": k_norm_wide,
+        }
+
+    def run_hub(
+        self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The steps of a kernel's call: q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2],
+        sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D],
+        k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
+        hq = q.shape[2]
+        hkv = k.shape[2]
+        v_out: Tensor | None = None
+        packed = torch.cat(
+            [q.bfloat16().flatten(-2), k.bfloat16().flatten(-2), k.bfloat16().flatten(-2)], dim=-1
+        )
+        both_cos = torch.cat([cos, cos], dim=-1).bfloat16()
+        both_sin = torch.cat([sin, sin], dim=-1).bfloat16()
+        q_turned, k_turned, _ = self.kernel.qkv_split_per_head_norm_rope_bf16(
+            packed, self.q_weight, self.k_weight, both_cos, both_sin, hq, hkv, eps=self.eps
+        )
+        q_after_rope: Tensor = q_turned
+        k_after_rope: Tensor = k_turned
+        if v is not None:
+            v_out = v
+        return q_after_rope, k_after_rope, v_out
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: q_weight, k_weight."""
+        q_norm_weight = self.given["q_norm_weight"]
+        k_norm_weight = self.given["k_norm_weight"]
+        match self.norm_weight_mode:
+            case "direct":
+                self.keep("q_weight", q_norm_weight.float().bfloat16())
+            case "offset":
+                self.keep("q_weight", (1 + q_norm_weight.float()).bfloat16())
+        match self.norm_weight_mode:
+            case "direct":
+                self.keep("k_weight", k_norm_weight.float().bfloat16())
+            case "offset":
+                self.keep("k_weight", (1 + k_norm_weight.float()).bfloat16())
+
+    def run_hub_2(
+        self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The steps of a kernel's call: q [B, T, Hq, D], k [B, T, Hkv, D], cos [B, T, R/2],
+        sin [B, T, R/2], v [B, T, Hkv, D] -> q_after_rope [B, T, Hq, D],
+        k_after_rope [B, T, Hkv, D], v_out [B, T, Hkv, D]."""
+        b = q.shape[0]
+        t = q.shape[1]
+        d = q.shape[-1]
+        hkv = k.shape[2]
+        hq = q.shape[2]
+        r = 2 * cos.shape[-1]
+        v_out: Tensor | None = None
+        merged = torch.cat(
+            [q.bfloat16().flatten(-2), k.bfloat16().flatten(-2), k.bfloat16().flatten(-2)], dim=-1
+        )
+        packed = merged.reshape(1, b * t, 2 * d * hkv + d * hq)
+        re = cos.float().reshape(b * t, r // 2).contiguous()
+        im = sin.float().reshape(b * t, r // 2).contiguous()
+        q_turned, k_turned, _ = self.kernel.qkv_split_bias_norm_rope_v_bf16(
+            packed, self.no_bias, self.q_weight, self.k_weight, re, im, hq, d, eps=self.eps
+        )
+        q_after_rope: Tensor = q_turned.reshape(b, t, hq, d)
+        k_after_rope: Tensor = k_turned.reshape(b, t, hkv, d)
+        if v is not None:
+            v_out = v
+        return q_after_rope, k_after_rope, v_out
+
+    def prepare_hub_2(self) -> None:
+        """Once, when a seat is bound: no_bias, q_weight, k_weight."""
+        q_norm_wide = self.given["q_norm_wide"]
+        k_norm_wide = self.given["k_norm_wide"]
+        d = self.d
+        hkv = self.hkv
+        hq = self.hq
+        self.keep(
+            "no_bias", torch.zeros(2 * d * hkv + d * hq, dtype=torch.bfloat16, device=self.device)
+        )
+        match self.norm_weight_mode:
+            case "direct":
+                self.keep("q_weight", q_norm_wide.float().bfloat16())
+            case "offset":
+                self.keep("q_weight", (1 + q_norm_wide.float()).bfloat16())
+        match self.norm_weight_mode:
+            case "direct":
+                self.keep("k_weight", k_norm_wide.float().bfloat16())
+            case "offset":
+                self.keep("k_weight", (1 + k_norm_wide.float()).bfloat16())
 
     def run_torch(
         self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, v: Tensor | None = None

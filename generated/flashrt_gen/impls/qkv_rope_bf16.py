@@ -3,8 +3,10 @@
 
 Bias, split and rotation in float32, written in bfloat16 once.
 
+The Hub's kernel reads the tables in bfloat16.
+
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-qkv-cache-rope@v1, torch, emulate
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from frtspec.dims import between, dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
+
+D, Hkv, Hq = dims("D", "Hkv", "Hq")
 
 
 class QkvRopeBf16(BoundImpl):
@@ -26,27 +31,60 @@ class QkvRopeBf16(BoundImpl):
         structure_version=1,
         seam=None,
         version=1,
-        source_digest="666b5acbe027061e419dd303372a40e907c369407bee496c1996ae76474b17c8",
-        contract_digest="e1ecf64665618759d24ba7b9dcd039b6d825baef8a9924c6832609d6126057c5",
+        source_digest="121bf85168a7f9132e77fb5e1a3eefa60758e7fd7857d22e4aa2dc103bbbdf0c",
+        contract_digest="52622920bf073606096d137444e379079e55a9f923dc51d7cd24430f2d32b177",
         scales={},
         admits={"packed": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-qkv-cache-rope",
+                version=1,
+                entries=("qkv_split_bias_rope_bf16",),
+                prepare="prepare_hub",
+                envelope=(between(8, D, 256), divides(2, D), divides(Hkv, Hq)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
-        sizes={"d": "D", "hq": "Hq", "hkv": "Hkv"},
+        sizes={"hq": "Hq", "hkv": "Hkv", "d": "D"},
     )
 
     qkv_bias: Tensor  # [2*D*Hkv + D*Hq]
+    bias: Tensor  # prepared for the kernel
 
-    def __init__(self, *, qkv_bias: Tensor, d: int, hq: int, hkv: int) -> None:
+    def __init__(self, *, qkv_bias: Tensor, hq: int, hkv: int, d: int) -> None:
         """Pack once."""
         super().__init__()
-        self.d = d
         self.hq = hq
         self.hkv = hkv
+        self.d = d
         self.pack("qkv_bias", qkv_bias)
+        self.given = {"qkv_bias": qkv_bias}
+
+    def run_hub(self, packed: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The steps of a kernel's call: packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D],
+        sin [B, T, D/2 | D] -> q_after_rope [B, T, Hq, D], k_after_rope [B, T, Hkv, D],
+        v [B, T, Hkv, D]."""
+        hq = self.hq
+        hkv = self.hkv
+        d = self.d
+        q_after_rope: Tensor
+        k_after_rope: Tensor
+        v: Tensor
+        c = cos.bfloat16().contiguous()
+        s = sin.bfloat16().contiguous()
+        q_after_rope, k_after_rope, v = self.kernel.qkv_split_bias_rope_bf16(
+            packed.bfloat16().contiguous(), self.bias, c, s, hq, hkv, d
+        )
+        return q_after_rope, k_after_rope, v
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: bias."""
+        qkv_bias = self.given["qkv_bias"]
+        self.keep("bias", qkv_bias.bfloat16())
 
     def run_torch(self, packed: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Library ops of torch: packed [B, T, 2*D*Hkv + D*Hq], cos [B, T, D/2 | D],

@@ -3,17 +3,25 @@
 
 Rotation in float32, written in bfloat16 once.
 
+The Hub's kernel takes queries, keys and values in one packed tensor, which is put together
+from them here, with the keys once more where the values would be, and no bias. It reads the
+tables in bfloat16.
+
     numbers  float32, written in bf16
-    rungs    torch, emulate
+    rungs    hub flashrt/flashrt-qkv-cache-rope@v1, torch, emulate
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
+from frtspec.dims import between, dims, divides
 from frtspec.runtime import BoundImpl, ImplSpec, RungSpec, check_abi, numerics, ops
 
 check_abi(1, __name__)
+
+D, Hkv, Hq = dims("D", "Hkv", "Hq")
 
 
 class QkvRopeV2Bf16(BoundImpl):
@@ -25,20 +33,62 @@ class QkvRopeV2Bf16(BoundImpl):
         structure_version=2,
         seam=None,
         version=1,
-        source_digest="ab8278e9aecde7cc5b597bee2f8a2f58765d25cccce87ab564bd2a021c4dc4e2",
-        contract_digest="d7dab794be27bd3e24815cca0d55e233d07c0e62a288b9bf22de70f736af0b53",
+        source_digest="98408bfaa1178f206a3474a03acce12085bdd9b81d3ea94d41847c36618ae00b",
+        contract_digest="aabf677e99c8d6639f5e6d062a5e56d38441c27052bd8e6794407ea8163a63d9",
         scales={},
         admits={"q": ("bf16", "fp16", "f32")},
         only={},
         rungs=(
+            RungSpec(
+                "hub",
+                run="run_hub",
+                package="flashrt/flashrt-qkv-cache-rope",
+                version=1,
+                entries=("qkv_split_bias_rope_bf16",),
+                prepare="prepare_hub",
+                envelope=(between(8, D, 256), divides(2, D), divides(Hkv, Hq)),
+            ),
             RungSpec("torch", run="run_torch"),
             RungSpec("emulate", run="run_emulate"),
         ),
+        sizes={"d": "D", "hkv": "Hkv", "hq": "Hq"},
     )
 
-    def __init__(self) -> None:
+    no_bias: Tensor  # prepared for the kernel
+
+    def __init__(self, *, d: int, hkv: int, hq: int) -> None:
         """Pack once."""
         super().__init__()
+        self.d = d
+        self.hkv = hkv
+        self.hq = hq
+
+    def run_hub(self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        """The steps of a kernel's call: q [T, Hq, D], k [T, Hkv, D], cos [T, D/2 | D],
+        sin [T, D/2 | D] -> q_after_rope [T, Hq, D], k_after_rope [T, Hkv, D]."""
+        hq = q.shape[1]
+        hkv = k.shape[1]
+        d = q.shape[-1]
+        packed = torch.cat(
+            [q.bfloat16().flatten(-2), k.bfloat16().flatten(-2), k.bfloat16().flatten(-2)], dim=-1
+        )
+        c = cos.bfloat16().unsqueeze(0).contiguous()
+        s = sin.bfloat16().unsqueeze(0).contiguous()
+        q_turned, k_turned, _ = self.kernel.qkv_split_bias_rope_bf16(
+            packed.unsqueeze(0), self.no_bias, c, s, hq, hkv, d
+        )
+        q_after_rope: Tensor = q_turned[0]
+        k_after_rope: Tensor = k_turned[0]
+        return q_after_rope, k_after_rope
+
+    def prepare_hub(self) -> None:
+        """Once, when a seat is bound: no_bias."""
+        d = self.d
+        hkv = self.hkv
+        hq = self.hq
+        self.keep(
+            "no_bias", torch.zeros(2 * d * hkv + d * hq, dtype=torch.bfloat16, device=self.device)
+        )
 
     def run_torch(self, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         """Library ops of torch: q [T, Hq, D], k [T, Hkv, D], cos [T, D/2 | D], sin [T, D/2 | D]
