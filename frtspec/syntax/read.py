@@ -43,10 +43,11 @@ def read_source(path: str) -> tuple[SourceFile | None, list[Diagnostic]]:
         return None, [_unreadable(path, reason[:1].lower() + reason[1:], None)]
     if len(raw) > LARGEST:
         return None, [_too_large(path, len(raw))]
-    return _decode(path, raw)
+    return decode(path, raw)
 
 
-def _decode(path: str, raw: bytes) -> tuple[SourceFile | None, list[Diagnostic]]:
+def decode(path: str, raw: bytes) -> tuple[SourceFile | None, list[Diagnostic]]:
+    """``read_source`` of bytes that are there already."""
     digest = hashlib.sha256(raw).hexdigest()
     if raw.startswith(_UTF16_MARKS):
         return None, [_not_utf8(path, "it starts with the byte order mark of UTF-16")]
