@@ -530,6 +530,7 @@ PHASE_TITLES = {
     "unsupported": "Unsupported",
     "tool": "Commands, configuration, lock",
     "pipelines": "Pipelines",
+    "diff": "Versions",
     "discovery": "Discovery",
 }
 

@@ -8,7 +8,7 @@ the row stays. No digest depends on the status.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,18 +16,28 @@ from frtspec import tomltext
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
 from frtspec.ir.decl import Origin, Program
+from frtspec.ir.ops import OPS
+from frtspec.ir.walk import ops
 
 LOCK_NAME = "spec.lock"
 FROZEN = ("released", "retired")
 STATUSES = ("draft", "imported", *FROZEN)
-_FIELDS = ("kind", "name", "version", "path", "source_digest", "contract_digest", "status")
-_HEADER = "# Written by `frtspec lock`. A status of released or retired is set by hand and kept.\n"
+_FIELDS = (
+    *("kind", "name", "version", "path", "source_digest", "contract_digest", "status"),
+    "migration",
+)
+_OPTIONAL = ("version", "migration")
+_HEADER = """\
+# Written by `frtspec lock`. A status of released or retired is set by hand and kept; a retired
+# version says in `migration` where to go from it.
+"""
 
 
 @dataclass(frozen=True)
 class Row:
     """One declaration. ``name`` says of an impl what it is for (``fp8_static for
-    decoder_ffn.mlp v1``); ``version`` None where the kind has none; ``path`` inside the root."""
+    decoder_ffn.mlp v1``); ``version`` None where the kind has none; ``path`` inside the root;
+    ``migration`` of a retired version where to go from it."""
 
     kind: str
     name: str
@@ -36,6 +46,7 @@ class Row:
     source_digest: str
     contract_digest: str
     status: str
+    migration: str | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -91,9 +102,13 @@ def _declared(kind: str, name: str, version: int | None, origin: Origin, status:
 # ---------------------------------------------------------------- the file
 
 
-def render_lock(rows: Iterable[Row]) -> str:
-    """The file's text: rows sorted by kind, name and version."""
+def render_lock(rows: Iterable[Row], ops: Mapping[str, int] | None = None) -> str:
+    """The file's text: rows sorted by kind, name and version; ``ops``: revision of each op
+    that a reference uses."""
     blocks = [_HEADER]
+    if ops:
+        lines = (f"{tomltext.quote(name)} = {ops[name]}" for name in sorted(ops))
+        blocks.append("\n".join(("# Revision of each op.", "[ops]", *lines)) + "\n")
     for row in sorted(rows, key=lambda row: row.key):
         lines = ["[[declaration]]"]
         for field in _FIELDS:
@@ -113,7 +128,7 @@ def read_lock(source: SourceFile) -> tuple[tuple[Row, ...], tuple[Diagnostic, ..
     rows: list[Row] = []
     found: list[Diagnostic] = []
     items = table.get("declaration", [])
-    unknown = sorted(table.keys() - {"declaration"})
+    unknown = sorted(table.keys() - {"declaration", "ops"})
     if unknown or not isinstance(items, list):
         message = f"unknown key `{unknown[0]}`" if unknown else "`declaration` is no list of rows"
         return (), (_broken(message, Span(source.path, 0, 0)),)
@@ -126,6 +141,22 @@ def read_lock(source: SourceFile) -> tuple[tuple[Row, ...], tuple[Diagnostic, ..
     return tuple(rows), tuple(found)
 
 
+def read_ops(source: SourceFile) -> dict[str, int]:
+    """Op -> revision, as the lock has them; nothing where it is broken."""
+    try:
+        table = tomltext.parse(source).get("ops", {})
+    except tomltext.TomlFault:
+        return {}
+    found = table.items() if isinstance(table, Mapping) else ()
+    return {name: revision for name, revision in found if type(revision) is int}
+
+
+def ops_of(program: Program) -> dict[str, int]:
+    """Revision of every op that a reference of the program uses."""
+    used = {op.op for found in program.structures.values() for op in ops(found.reference)}
+    return {name: OPS[name].revision for name in sorted(used)}
+
+
 def _row_problem(item: object) -> str | None:
     if not isinstance(item, Mapping):
         return "it is no table"
@@ -134,8 +165,10 @@ def _row_problem(item: object) -> str | None:
             return f"unknown key `{field}`"
     for field in _FIELDS:
         value: Any = item.get(field)
+        if field in _OPTIONAL and value is None:
+            continue
         if field == "version":
-            if value is not None and type(value) is not int:
+            if type(value) is not int:
                 return "`version` must be a whole number"
         elif not isinstance(value, str):
             return f"`{field}` must be a text"
@@ -174,8 +207,16 @@ class LockChange:
     refused: tuple[Diagnostic, ...]
 
 
-def compare(now: Iterable[Declared], locked: Iterable[Row], lock_path: str) -> LockChange:
-    """Holds the declarations against the lock."""
+def compare(
+    now: Iterable[Declared],
+    locked: Iterable[Row],
+    lock_path: str,
+    told: Callable[[Row, Declared], str] | None = None,
+) -> LockChange:
+    """Holds the declarations against the lock.
+
+    told  what a released version whose contract moved became, in a few words
+    """
     old = {row.key: row for row in locked}
     rows: list[Row] = []
     moved: list[Diagnostic] = []
@@ -185,12 +226,14 @@ def compare(now: Iterable[Declared], locked: Iterable[Row], lock_path: str) -> L
         row, before = item.row, old.get(item.row.key)
         seen.add(row.key)
         if before is not None and before.status in FROZEN:
-            row = replace(row, status=before.status)
+            row = replace(row, status=before.status, migration=before.migration)
         rows.append(row)
         if before is None:
             moved.append(_moved(f"{row} is not in {LOCK_NAME}", item.span))
         elif before.status in FROZEN and before.source_digest != row.source_digest:
-            refused.append(_frozen(before, "its file changed", item.span))
+            refused.append(
+                _frozen(before, f"its file changed: {_became(before, item, told)}", item.span)
+            )
         elif before != row:
             moved.append(_moved(f"{row}: {_difference(before, row)}", item.span))
     for key, row in old.items():
@@ -203,6 +246,12 @@ def compare(now: Iterable[Declared], locked: Iterable[Row], lock_path: str) -> L
         else:
             moved.append(_moved(f"{row} is locked and no longer declared", Span(lock_path, 0, 0)))
     return LockChange(tuple(rows), tuple(moved), tuple(refused))
+
+
+def _became(before: Row, item: Declared, told: Callable[[Row, Declared], str] | None) -> str:
+    if before.contract_digest == item.row.contract_digest:
+        return "an editorial change, which can ride with the next version"
+    return "a change of the contract" if told is None else told(before, item)
 
 
 def _difference(before: Row, now: Row) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COMPILER = ("diag", "syntax", "ir", "sema", "checks", "codegen", "importers", "lsp")
+COMPILER = ("diag", "syntax", "ir", "sema", "checks", "codegen", "diff", "importers", "lsp")
 COMPILER_MODULES = tuple(f"frtspec.{name}" for name in COMPILER)
-SHARED_MODULES = ("closure", "config", "files", "lock", "project", "resources", "tomltext")
+SHARED_MODULES = ("bump", "closure", "config", "files", "lock", "project", "resources", "tomltext")
 """Modules at the top of the package: part of the compiler side."""
 LIVE = ("torch", "transformers", "diffusers", "kernels", "numpy", "frtspec.runtime", "frtspec.live")
 DOOR = ("frtspec.live.single", "frtspec.live.single.Part", "frtspec.live.single.get")

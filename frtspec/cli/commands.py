@@ -94,6 +94,27 @@ def _lock(parser: argparse.ArgumentParser) -> None:
     _check_only(parser)
 
 
+def _diff(parser: argparse.ArgumentParser) -> None:
+    side = "a file, a folder, git:REF, git:REF:PATH or lock"
+    parser.add_argument("old", nargs="?", metavar="OLD", help=f"{side}; default: lock")
+    text = f"{side}; default: the project's spec roots"
+    parser.add_argument("new", nargs="?", metavar="NEW", help=text)
+    text = "what becomes of the receipts in this folder"
+    parser.add_argument("--receipts", metavar="DIR", help=text)
+    text = "acceptances; default: accept.toml in the newer side's spec root"
+    parser.add_argument("--accept", metavar="FILE", help=text)
+    text = "judge drafts as if they were released"
+    parser.add_argument("--drafts", action="store_true", help=text)
+    _format(parser, ("text", "json", "github", "sarif", "markdown"))
+
+
+def _new(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=("structure",), metavar="structure", help="what to begin")
+    parser.add_argument("name", metavar="NAME", help="the structure, as specs name it")
+    text = "the next version, beside the newest one"
+    parser.add_argument("--bump", action="store_true", required=True, help=text)
+
+
 def _explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", nargs="?", metavar="CODE", help="for example FRT0201")
 
@@ -188,6 +209,8 @@ COMMANDS = {
     "gen": Command("generate the Python package of specs and all they need", _gen, "gen"),
     "fmt": Command("format specs in place", _fmt, "fmt"),
     "lock": Command("record every declaration's digests in spec.lock", _lock, "lock"),
+    "diff": Command("say what an edit means for whoever pins what it touches", _diff, "diff"),
+    "new": Command("begin the next version of a structure", _new, "new"),
     "explain": Command("explain a code, or list all codes", _explain, "explain"),
     "docs": Command(
         "write the catalog's pages: formulas, drawings, costs, who uses what", _docs, "docs"

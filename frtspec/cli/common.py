@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OK, FINDINGS, USAGE, FAULT = 0, 1, 2, 3
 """Exit codes."""
 
-_USAGE_CODES = frozenset({"FRT0856", "FRT0859", "FRT0880"})
+_USAGE_CODES = frozenset({"FRT0856", "FRT0859", "FRT0880", "FRT0920"})
 
 PATIENCE = 1.0
 """Seconds before progress is shown."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from frtspec import tomltext
@@ -19,8 +21,19 @@ from frtspec.cli.common import (
 )
 from frtspec.diag.diagnostic import Diagnostic, has_errors, in_order
 from frtspec.diag.source import NOWHERE, SourceFile
+from frtspec.diff import retired
 from frtspec.files import write_atomically
-from frtspec.lock import LOCK_NAME, LockChange, compare, declared, read_lock, render_lock
+from frtspec.lock import (
+    LOCK_NAME,
+    Declared,
+    LockChange,
+    Row,
+    compare,
+    declared,
+    ops_of,
+    read_lock,
+    render_lock,
+)
 from frtspec.project import Loaded, load, select, shown
 
 
@@ -36,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     with progress() as say:
         loaded = load(select((), setup.config, setup.here), say)
     if not loaded.ok:
-        report(loaded.diagnostics, loaded.sources)
+        report(in_order([*loaded.diagnostics, *_missed(roots, loaded, setup)]), loaded.sources)
         return FINDINGS
     sources = dict(loaded.sources)
     changes = {root: _change(root, loaded, setup, sources) for root in roots}
@@ -49,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     for root, change in changes.items():
         path = root / LOCK_NAME
         try:
-            wrote = not options.check and write_atomically(path, render_lock(change.rows).encode())
+            wrote = not options.check and write_atomically(path, _text(change, loaded).encode())
         except OSError as error:
             report([refused(shown(path, setup.here), error)], sources)
             return FINDINGS
@@ -72,7 +85,38 @@ def _change(root: Path, loaded: Loaded, setup: Run, sources: dict[str, SourceFil
         return LockChange((), (), (refused(name, error),))
     sources[name] = source
     rows, problems = read_lock(source)
-    return LockChange((), (), problems) if problems else compare(now, rows, name)
+    if problems:
+        return LockChange((), (), problems)
+
+    def told(before: Row, item: Declared) -> str:
+        from frtspec.diff.frozen import told  # loads the rules; only for what is released
+
+        file = item.span.path
+        beside = {path: text for path, text in loaded.sources.items() if path != file}
+        return told(before, loaded.sources[file], beside, setup.config.specs, setup.here)
+
+    change = compare(now, rows, name, told)
+    wrong = (*retired.notes(rows, name), *retired.pinned(rows, loaded.program))
+    return replace(change, refused=(*change.refused, *wrong))
+
+
+def _text(change: LockChange, loaded: Loaded) -> str:
+    mine = {(row.name, row.version) for row in change.rows if row.kind == "structure"}
+    found = loaded.program.structures
+    own = replace(loaded.program, structures={k: s for k, s in found.items() if k in mine})
+    return render_lock(change.rows, ops_of(own))
+
+
+def _missed(roots: Sequence[Path], loaded: Loaded, setup: Run) -> list[Diagnostic]:
+    """Names of versions that went, which the errors may be about."""
+    out: list[Diagnostic] = []
+    there = frozenset(item.row.key for item in declared(loaded.program))
+    for root in roots:
+        path = root / LOCK_NAME
+        if path.is_file():
+            rows, _ = read_lock(tomltext.decode(shown(path, setup.here), path.read_bytes()))
+            out += retired.missed(rows, loaded.sources, there)
+    return out
 
 
 def _nothing_here() -> Diagnostic:

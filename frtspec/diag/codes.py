@@ -11,7 +11,7 @@ from functools import cache
 
 from frtspec.diag.codes_types import Code, phase_of
 
-PHASES = ("syntax", "sema", "codegen", "cli", "importer")
+PHASES = ("syntax", "sema", "codegen", "cli", "importer", "diff")
 
 
 @cache

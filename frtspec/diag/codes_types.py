@@ -31,6 +31,7 @@ Phase = Literal[
     "tool",  # FRT08xx  gen, lock, config, usage
     "discovery",  # FRT074x, FRT075x
     "pipelines",  # FRT071x to FRT073x, FRT09xx
+    "diff",  # FRT092x to FRT094x  versions, acceptances, retirement
 ]
 
 PHASE_OF_RANGE: dict[str, Phase] = {
@@ -49,6 +50,9 @@ PHASE_OF_RANGE: dict[str, Phase] = {
     "075": "discovery",
     "08": "tool",
     "09": "pipelines",
+    "092": "diff",
+    "093": "diff",
+    "094": "diff",
 }
 
 

@@ -18,8 +18,15 @@ from frtspec.diag.source import SourceFile, Span
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def render_sarif(diagnostics: Iterable[Diagnostic], sources: Mapping[str, SourceFile]) -> str:
-    """One run of one tool; rules are the codes that occur, columns count code points."""
+def render_sarif(
+    diagnostics: Iterable[Diagnostic],
+    sources: Mapping[str, SourceFile],
+    rules: Mapping[str, dict[str, Any]] | None = None,
+) -> str:
+    """One run of one tool; rules are the codes that occur, columns count code points.
+
+    rules  descriptors of codes that the catalog does not have
+    """
     found = list(diagnostics)
     used = sorted({d.code for d in found})
     log = {
@@ -31,7 +38,7 @@ def render_sarif(diagnostics: Iterable[Diagnostic], sources: Mapping[str, Source
                     "driver": {
                         "name": "frtspec",
                         "version": __version__,
-                        "rules": [_rule(code) for code in used],
+                        "rules": [(rules or {}).get(code) or _rule(code) for code in used],
                     }
                 },
                 "columnKind": "unicodeCodePoints",

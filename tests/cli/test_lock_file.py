@@ -82,7 +82,15 @@ def test_any_row_survives(row: Row) -> None:
         (
             replace(A, source_digest="s9"),
             (replace(A, status="released"),),
-            ["structure ffn version 1 is released, and its file changed"],
+            [
+                "structure ffn version 1 is released, and its file changed: an editorial change, "
+                "which can ride with the next version"
+            ],
+        ),
+        (
+            replace(A, source_digest="s9", contract_digest="c9"),
+            (replace(A, status="released"),),
+            ["structure ffn version 1 is released, and its file changed: a change of the contract"],
         ),
         (A, (replace(A, status="released"),), []),
         (A, (A, B), ["impl fp8 for ffn.mlp version 1 is locked and no longer declared"]),
@@ -111,8 +119,8 @@ def test_a_status_set_by_hand_is_kept() -> None:
         ("declaration = 1\n", "1:1 `declaration` is no list"),
         ("[[declaration]]\nkind = 3\n", "1:1 row 1: `kind` must be a text"),
         ("[[declaration]]\nkimd = 'x'\n", "1:1 row 1: unknown key `kimd`"),
-        (render_lock([A, B]).replace("draft", "done", 1), "3:1 row 1: status `done` is none of"),
-        (render_lock([A]).replace("version = 1", "version = '1'"), "3:1 row 1: `version` must"),
+        (render_lock([A, B]).replace("draft", "done", 1), "4:1 row 1: status `done` is none of"),
+        (render_lock([A]).replace("version = 1", "version = '1'"), "4:1 row 1: `version` must"),
     ],
 )
 def test_a_broken_lock_is_told(text: str, wanted: str) -> None:
