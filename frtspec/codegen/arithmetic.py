@@ -294,20 +294,21 @@ class Emulation:
     def operand(self, point: str, how: str = "round_trip") -> Expr:
         """A point's values in its format. ``how``: ``round_trip``, or ``codes``."""
         span = self.impl.origin.span
-        value: Expr = self.alias.get(point, Ref(point, "value", None, span))
-        handed_in = isinstance(value, Ref) and value.name in self.cut.sources
-        stored = self.stored_source(value.name) if handed_in else self.stores.get(point)
-        if point in self.balances:  # rounded behind the factors, as a quantiser gets it
+        held = self.alias.get(point, Ref(point, "value", None, span))
+        handed_in = held.name in self.cut.sources
+        stored = self.stored_source(held.name) if handed_in else self.stores.get(point)
+        value: Expr = held
+        if point in self.balances:
             factors = Ref(self.balances[point].name, "scale", None, span)
             value = Op("mul", (cast("f32", value), factors), (), span)
-            handed_in = True
-        if stored is not None and handed_in:
+        # With factors it is rounded behind them: that is what a quantiser gets.
+        if stored is not None and (handed_in or point in self.balances):
             value = cast(stored, value)
         if point not in self.steps:
             return value
         scale = self.steps[point]
-        held = (Ref(scale.name, "scale", None, span),) if scale.kind == "static" else ()
-        return Op(how, (value, *held), (("scale", scale.name),), span)
+        fixed = (Ref(scale.name, "scale", None, span),) if scale.kind == "static" else ()
+        return Op(how, (value, *fixed), (("scale", scale.name),), span)
 
     def named(self, name: str, value: Expr) -> Let:
         """A value of the arithmetic under a name of its own."""

@@ -301,7 +301,8 @@ class RungMethods:
         held = [p.name for p in impl.packs] + [s.name for s in impl.scales]
         held += [p.name for p in impl.params] + [slot.name for slot in structure.slots]
         held += [item.name for item in self.called]
-        return held + [i.name for i in (*structure.variants, *structure.params)]
+        held += [axis.name for axis in structure.variants]
+        return held + [param.name for param in structure.params]
 
     def _counted(self, flow: Emulation, lines: Sequence[Line]) -> dict[str, str]:
         """How many turns an ``each`` takes: the length of a list that is there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from frtspec.diag.source import Span
@@ -228,7 +229,7 @@ class StepExprs(Exprs):
         sizes = [self.sizes.poly(item) for item in items]
         return None if None in sizes else tuple(size for size in sizes if size is not None)
 
-    def _quantize(self, node: ast.Call, values: list[ast.Expr], depth: int) -> ir.Expr:
+    def _quantize(self, node: ast.Call, values: Sequence[object], depth: int) -> ir.Expr:
         tensor, format, scale = values
         if not isinstance(format, ast.Name) or not isinstance(scale, ast.Name):
             return self._wrong(node)

@@ -41,6 +41,7 @@ NEVER_EMPTY = frozenset(
         "Index.items",
         "Is.values",
         "PartDecl.results",
+        "StepDecl.names",
         "VariantDecl.values",
     ]
 )
