@@ -100,6 +100,20 @@ def test_a_kernel_calls_no_part() -> None:
     assert "`norm`" in found[0].message and "`branch`" in found[0].message
 
 
+def test_a_kernel_for_variants_without_the_part_is_taken() -> None:
+    """The other part is there in every variant, and only that one is told."""
+    kernel = """only gating (none)
+  rung hub "org/name" version 1 { call run (bf16(x)) }
+  rung emulate"""
+    sources = [
+        SourceFile.from_text(f"{number}.frt", text)
+        for number, text in enumerate((BRANCH, IMPL.replace("rung emulate", kernel)))
+    ]
+    (found,) = analyse([(source, parse(source).file) for source in sources]).diagnostics
+    assert found.code == "FRT0421"
+    assert "`branch`" in found.message and "`norm`" not in found.message
+
+
 def test_what_stands_in_for_a_part_tells_every_argument() -> None:
     """A synthetic part depends on all that it is handed, or the harness would miss a wrong one."""
     q, k, v = (torch.randn(2, 3, width) for width in (4, 5, 6))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from frtspec.dims import dims, divides
+from frtspec.runtime.eligibility import eligible
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.spec import Need, Route, RungSpec, SchemeSpec
 from tests.runtime.bind.support import bind
@@ -50,3 +51,14 @@ def test_a_rung_for_other_variants_is_passed_over() -> None:
     first = bound.trail[0]
     assert first.code == "rung.variant"
     assert "serves activation = gelu, and this seat has silu" in first.reason
+
+
+def test_a_rung_whose_kernel_is_not_handed_an_input_is_for_calls_without_it() -> None:
+    rung = RungSpec("hub", run="run_hub", package="org/name", version=1, without=("mask", "bias"))
+    eligible.check_given(rung, {"q", "k"})
+    eligible.check_given(replace(rung, without=()), {"q", "mask"})
+    with pytest.raises(Refusal) as caught:
+        eligible.check_given(rung, {"q", "k", "mask"})
+    assert caught.value.code == "rung.input"
+    assert caught.value.what == "serves calls without mask, and calls of this seat have it"
+    assert caught.value.fix
