@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 
 from frtspec import __version__
 from frtspec.cli.common import USAGE
+from frtspec.devices import DEVICES
 from frtspec.diag.render import FORMATS
 from frtspec.diag.suggest import did_you_mean
 
@@ -191,6 +192,36 @@ def _exports(parser: argparse.ArgumentParser) -> None:
     _format(parser, FORMATS)
 
 
+def _graph(parser: argparse.ArgumentParser) -> None:
+    text = "a structure or pipeline: decoder_ffn, decoder_ffn@1"
+    parser.add_argument("name", metavar="NAME", help=text)
+    parser.add_argument("--out", metavar="FILE", help="default: to standard output")
+
+
+def _cost(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("binding", metavar="BINDING", help="one of the project or the catalog")
+    parser.add_argument("--device", choices=tuple(DEVICES), default="h200", help="default: h200")
+    text = "row counts with commas; default: 1,64,2048"
+    parser.add_argument("--rows", type=_counts, default=(1, 64, 2048), metavar="N,…", help=text)
+    text = "config.json of a model; default: the sizes of a known model for each structure"
+    parser.add_argument("--config", metavar="FILE", help=text)
+    _format(parser, ("text", "json"))
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"[1-9][0-9]{0,11}(,[1-9][0-9]{0,11})*", text):
+        raise argparse.ArgumentTypeError(f"`{text}` is no list of row counts such as 1,64")
+    return tuple(int(part) for part in text.split(","))
+
+
+def _query(parser: argparse.ArgumentParser) -> None:
+    choices = ("structures", "pipelines", "impls", "schemes", "bindings", "users")
+    text = "what to list; users: who pins NAME"
+    parser.add_argument("what", choices=choices, metavar="|".join(choices), help=text)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this one")
+    parser.add_argument("--json", action="store_true", help="JSON instead of columns")
+
+
 def _lsp(parser: argparse.ArgumentParser) -> None:
     text = "the only way there is; editors pass it"
     parser.add_argument("--stdio", action="store_true", help=text)
@@ -223,6 +254,9 @@ COMMANDS = {
         "verify receipts, show or compare them, or lay many out", _receipts, "receipts"
     ),
     "import": Command("read the bindings of another catalog into specs", _imports, "importing"),
+    "graph": Command("draw a structure's dataflow or a pipeline's stages as SVG", _graph, "graph"),
+    "cost": Command("what the seats of a binding cost on a device, at best", _cost, "cost"),
+    "query": Command("list what is declared, and who pins what", _query, "query"),
     "lsp": Command("serve an editor: findings, hovers, completion, renames", _lsp, "lsp"),
     "export": Command("write bindings as documents of another catalog", _exports, "exporting"),
 }

@@ -256,4 +256,14 @@ CODES: tuple[Code, ...] = (
         fix="Mend the table that the message names: `structure`, `model`, `dims`, and `rows` where "
         "the rows are not M.",
     ),
+    Code(
+        id="FRT0950",
+        title="declaration that nothing is called",
+        phase="tool",
+        summary="A command was given the name of a structure, pipeline, binding, impl or scheme, and "
+        "neither the project nor the catalog declares one of that name.",
+        example=Example((("specs/schemes/plain.frt", _SCHEME),), ("graph", "decoder_fn")),
+        fix="`frtspec query structures` and its like list the names; a version is written "
+        "`decoder_ffn@1`.",
+    ),
 )
