@@ -22,6 +22,7 @@ from frtspec.ir.consumers import CONSUMERS, MISSING, NONE
 from frtspec.ir.measured import FACTS, MECHANISMS
 from frtspec.ir.ops import OPS, TORCH_LOWERINGS
 from frtspec.ir.rolekinds import ROLE_KINDS
+from frtspec.ir.stepops import STEP_OPS
 from frtspec.ir.types import DTYPES
 from frtspec.sema import binding as bindings
 from frtspec.sema import combos, composition, sizes
@@ -97,6 +98,11 @@ def ops() -> str:
 def lowerings() -> str:
     rows = [(code(to), ", ".join(map(code, of))) for to, of in TORCH_LOWERINGS.items()]
     return grid(("`lower … to`", "stands for"), rows)
+
+
+def step_ops() -> str:
+    """What stands between a kernel's entries, beside the ops of a reference."""
+    return grid(("op", "gives"), [(code(how), gives) for how, gives in STEP_OPS.values()])
 
 
 def granularities() -> str:
@@ -538,6 +544,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "keywords": keywords,
     "ops": ops,
     "lowerings": lowerings,
+    "step_ops": step_ops,
     "dtypes": dtypes,
     "metrics": metrics,
     "statistics": statistics,
