@@ -14,6 +14,7 @@ from frtspec.runtime.eligibility.qualification import Ruling
 from frtspec.runtime.errors import Failure, Refusal, TrailRow
 from frtspec.runtime.gating.gates import GateResult
 from frtspec.runtime.gating.latency import Latency
+from frtspec.runtime.rungs.kernels import LoadedKernel, used
 from frtspec.runtime.seats.forms import BandUse
 from frtspec.runtime.spec import ImplSpec, RungSpec, Seat
 
@@ -29,7 +30,10 @@ because something raised."""
 
 @dataclass(frozen=True)
 class Built:
-    """What was built for a seat, without the packs: the impl, its rung and the way to it."""
+    """What was built for a seat, without the packs: the impl, its rung and the way to it.
+
+    kernels  the packages that its rungs run on
+    """
 
     spec: ImplSpec
     rung: RungSpec
@@ -37,6 +41,7 @@ class Built:
     bytes_added: int
     form: str
     bands: tuple[BandUse, ...] = ()
+    kernels: tuple[LoadedKernel, ...] = ()
 
 
 @dataclass
@@ -84,6 +89,7 @@ class SeatRecord:
             bound.bytes_added,
             bound.forms.label(),
             bound.bands,
+            used(form.impl.kernel for form in bound.forms.forms),
         )
 
     def gate(self, *names: str) -> GateResult | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,12 @@ from frtspec.runtime.rungs import kernels
 from frtspec.runtime.rungs.probe import ROW, tolerance
 from tests.codegen.test_catalog_impls import SMALLER, WIDE, catalog
 from tests.contracts import staging
+
+PARAMS = {"eps": 0.25}
+"""Set in every case: random values are about 1, where a call that lost its eps would go unseen."""
+
+GROUPED = {"Hq": 4, "Hkv": 2}
+"""Heads that differ, wherever a structure has both: the generated sizes have what no kernel takes."""
 
 _STEPS = (*(1 << power for power in range(17)), *range(64, 8193, 64))
 """Values that dims are tried at beside those near the given one and those that rules name."""
@@ -60,7 +67,8 @@ class HubRung:
     def cases(self) -> list[harness.Case]:
         """One case for each combination of variants and optional values that the rung serves,
         at the smallest sizes that it allows. A seam's form is told of the seam's own only."""
-        spec, found = self.impl.SPEC, {}
+        spec = self.impl.SPEC
+        found: dict[Any, harness.Case] = {}
         seam = None if spec.seam is None else self.module.SPEC.seams[spec.seam]
         for case in self.module.cases():
             only = (*spec.only.items(), *self.rung.only.items())
@@ -71,9 +79,13 @@ class HubRung:
             chosen = [a for a in case.variants if seam is None or a in seam.variants]
             given = [name for name in case.given if seam is None or name in seam.slots]
             key = (tuple((axis, case.variants[axis]) for axis in chosen), tuple(given))
-            if key not in found:
-                start = {**case.sizes, **SMALLER.get(spec.structure, {})}
-                found[key] = replace(case, sizes=fitted(self.rules(), start))
+            start = {**case.sizes, **SMALLER.get(spec.structure, {})}
+            start |= GROUPED if GROUPED.keys() <= start.keys() else {}
+            made = replace(case, sizes=fitted(self.rules(), start))
+            # Where two dims have one size, a call that takes one for the other goes unseen.
+            known = found.get(key)
+            if known is None or len({*known.sizes.values()}) < len({*made.sizes.values()}):
+                found[key] = made
         return list(found.values())
 
     def rules(self) -> tuple[Constraint, ...]:
@@ -119,7 +131,7 @@ def _mended(rule: Constraint, rules: Sequence[Constraint], sizes: dict[str, int]
     for symbol in symbols:
         own = [one for one in rules if one.symbols() == (symbol,)]
         start = sizes[symbol]
-        values = {*range(1, 33), *range(start, start + 33), *_STEPS, *named}
+        values = {*range(1, 33), *range(start, start + 33), *sizes.values(), *_STEPS, *named}
         for value in sorted(values, key=lambda one: (one < start, abs(one - start))):
             tried = {**sizes, symbol: value}
             if all(one.check(tried) for one in (rule, *own)):
@@ -156,6 +168,26 @@ class Outcome:
         return "" if self.verdict.startswith("pass") else f"structure: {self.verdict}"
 
 
+def planted(hub: HubRung, right: str, wrong: str) -> type[BoundImpl]:
+    """The impl of a rung, generated with one text of the rung's own methods changed."""
+    impl = hub.impl
+    module = inspect.getmodule(impl)
+    assert module is not None
+    methods = [name for name in (hub.rung.run, hub.rung.prepare) if name is not None]
+    source, changed = inspect.getsource(module), 0
+    for name in methods:
+        body = inspect.getsource(getattr(impl, name))
+        assert source.count(body) == 1
+        source = source.replace(body, body.replace(right, wrong))
+        changed += body.count(right)
+    if not changed:
+        raise ValueError(f"{' and '.join(methods)} of {impl.__name__} do not hold {right!r}")
+    made = ModuleType(module.__name__)
+    exec(compile(source, f"<{impl.__name__} with a mistake>", "exec"), made.__dict__)  # noqa: S102 - generated here
+    found: type[BoundImpl] = getattr(made, impl.__name__)
+    return found
+
+
 def kernel_of(rung: RungSpec) -> ModuleType:
     """The package of a rung as the runtime loads it."""
     assert rung.package is not None
@@ -168,6 +200,7 @@ def tried(
     *,
     compiled: bool = False,
     impl: type[BoundImpl] | None = None,
+    dtype: torch.dtype | None = None,
     seed: int = 0,
 ) -> Outcome:
     """Run one case on a rung, each call beside the emulation of the impl.
@@ -175,6 +208,7 @@ def tried(
     compiled  run it under torch.compile(fullgraph=True, backend="aot_eager") too: the same
               values have to come
     impl      another class in place of the rung's own, for calls with a mistake in them
+    dtype     of the host; None: the first one that the impl admits
     """
     outcome = Outcome()
     own, form = hub.impl, impl or hub.impl
@@ -211,13 +245,17 @@ def tried(
     facts = replace(form.SPEC, rungs=(shown,), bands=())
     body = {"SPEC": facts, "on": on, hub.rung.run: run}
     tested = type(form.__name__, (form,), body)
-    result = _judged(hub, case, tested, seed, outcome)
+    result = _judged(hub, case, tested, (dtype, seed), outcome)
     outcome.verdict = f"{result.verdict}: {result.reason}" if result else "raised"
     return outcome
 
 
 def _judged(
-    hub: HubRung, case: harness.Case, tested: type[BoundImpl], seed: int, outcome: Outcome
+    hub: HubRung,
+    case: harness.Case,
+    tested: type[BoundImpl],
+    host: tuple[torch.dtype | None, int],
+    outcome: Outcome,
 ) -> harness.Result | None:
     module = hub.module
     try:
@@ -227,8 +265,10 @@ def _judged(
             [tested],
             bounds=module.SPEC.boundary_gate,
             inner=getattr(module, "INNER", ({},)),
+            params={name: value for name, value in PARAMS.items() if name in module.SPEC.params},
             rung="hub",
-            seed=seed,
+            dtype=host[0],
+            seed=host[1],
         )
     except Exception as error:  # noqa: BLE001  (what a package refuses, or torch can't trace)
         kind = "contract" if type(error).__name__ == "ContractError" else type(error).__name__

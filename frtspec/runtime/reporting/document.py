@@ -12,6 +12,7 @@ from frtspec.runtime.records import SeatRecord, UnitRecord
 
 if TYPE_CHECKING:
     from frtspec.runtime.plan import Plan
+    from frtspec.runtime.rungs.kernels import LoadedKernel
     from frtspec.runtime.spec import ImplSpec
 
 Json = dict[str, Any]
@@ -107,11 +108,21 @@ def _seat(plan: Plan, record: SeatRecord) -> Json:
         "synthetic": {} if built is None else _own_gates(built.spec),
         "rung": built.rung.label if built is not None else None,
         "bands": [asdict(use) for use in built.bands] if built is not None else [],
+        "kernels": [_kernel(used) for used in built.kernels] if built is not None else [],
         "trail": [asdict(row) for row in trail],
         "cadence": seat.cadence,
         "bytes_added": built.bytes_added if record.state == "bound" and built else None,
         "weights": plan.watch.marks.get(seat.name, {}),
         "precision": plan.precision_spec[seat.name],
+    }
+
+
+def _kernel(used: LoadedKernel) -> Json:
+    return {
+        "package": used.package,
+        "version": used.version,
+        "origin": used.origin,
+        "digest": used.digest,
     }
 
 

@@ -10,12 +10,13 @@ leaves registered ops behind, and a second try would hide the first reason.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.metadata
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -33,12 +34,17 @@ SHIPPED = Path(__file__).resolve().parents[2] / "packages"
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """A kernel package that can be called. ``origin`` says where it came from."""
+    """A kernel package that can be called.
+
+    origin  where it came from
+    digest  SHA-256 of the files of the build that was loaded
+    """
 
     module: ModuleType
     package: str
     version: int | None
     origin: str
+    digest: str = ""
 
 
 Key = tuple[str, str, int | None, str | None]
@@ -91,7 +97,7 @@ def _load(kind: str, package: str, version: int | None) -> LoadedKernel:
         raise
     except Exception as error:
         raise _refusal(error, package, version, local) from error
-    return LoadedKernel(module, package, version, _origin(client, module, local))
+    return LoadedKernel(module, package, version, _origin(client, module, local), digest_of(module))
 
 
 def _load_shipped(package: str, version: int | None) -> LoadedKernel:
@@ -104,7 +110,29 @@ def _load_shipped(package: str, version: int | None) -> LoadedKernel:
             f"LOCAL_KERNELS='{package}=/path/to/it'",
         )
     module = importlib.import_module("kernels").get_local_kernel(folder)
-    return LoadedKernel(module, package, version, "shipped with frtspec")
+    return LoadedKernel(module, package, version, "shipped with frtspec", digest_of(module))
+
+
+def digest_of(module: ModuleType) -> str:
+    """SHA-256 of every file beside a package's entry, with its name; "" where it has none."""
+    if module.__file__ is None:
+        return ""
+    found, folder = hashlib.sha256(), Path(module.__file__).parent
+    for path in sorted(
+        p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts
+    ):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        found.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return found.hexdigest()
+
+
+def used(modules: Iterable[ModuleType | None]) -> tuple[LoadedKernel, ...]:
+    """What is known of the packages that rungs run on, each once."""
+    with _lock:
+        loaded = [found for found in _results.values() if isinstance(found, LoadedKernel)]
+    wanted = [module for module in modules if module is not None]
+    by_package = {k.package: k for k in loaded if any(k.module is one for one in wanted)}
+    return tuple(by_package[name] for name in sorted(by_package))
 
 
 def _check_client() -> None:
