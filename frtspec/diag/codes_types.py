@@ -28,7 +28,7 @@ Phase = Literal[
     "schemes",  # FRT05xx
     "bindings",  # FRT06xx
     "unsupported",  # FRT07xx, but for those below
-    "tool",  # FRT08xx  gen, lock, config, usage
+    "tool",  # FRT08xx, FRT095x  gen, lock, config, usage, names asked for
     "discovery",  # FRT074x, FRT075x
     "pipelines",  # FRT071x to FRT073x, FRT09xx
     "diff",  # FRT092x to FRT094x  versions, acceptances, retirement
@@ -53,6 +53,7 @@ PHASE_OF_RANGE: dict[str, Phase] = {
     "092": "diff",
     "093": "diff",
     "094": "diff",
+    "095": "tool",
 }
 
 
