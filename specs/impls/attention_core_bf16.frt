@@ -26,9 +26,9 @@ impl bf16 for attention_core version 1 {
         q4,
         k4,
         transpose(bf16(v), 1, 2),
-        out = room,
-        softmax_lse = sums,
-        workspace = parts,
+        out = updates(room),
+        softmax_lse = updates(sums),
+        workspace = updates(parts),
         softmax_scale = match scaling { head_dim => D ** -0.5, given => scale },
         causal = false
       )
@@ -37,12 +37,12 @@ impl bf16 for attention_core version 1 {
   rung hub "flashrt/fa4-cute-runtime" version 1 {
     envelope { D in (64, 96, 128), H % Hkv == 0 }
     call {
-      let q4 = transpose(bf16(q), 1, 2)
+      let room = zeros((B, Sq, H, D), bf16)
       yield y = forward_static(
-        q4,
+        transpose(bf16(q), 1, 2),
         transpose(bf16(k), 1, 2),
         transpose(bf16(v), 1, 2),
-        empty_like(contiguous(q4)),
+        updates(room),
         softmax_scale = match scaling { head_dim => D ** -0.5, given => scale },
         causal = false
       )
