@@ -245,8 +245,8 @@ def _lowerings(device: Py, sizes: Sizes) -> dict[str, Lowering]:
         ]
 
     def codes(op: Op, args: list[Py]) -> Py:
-        form = QUANTISED[str(op.attr("format"))]
-        if form.codes is None:
+        form = QUANTISED.get(str(op.attr("format")))
+        if form is None or form.codes is None:
             raise Unsupported(f"codes in {op.attr('format')} between entries", op.span)
         return call(f"numerics.{form.codes}", *args)
 

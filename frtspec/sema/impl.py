@@ -80,7 +80,7 @@ class _Builder:
             frozenset(pack.name for pack in packs or () if pack.format == "nvfp4"),
             frozenset(scale.name for scale in scales if scale.kind == "dynamic"),
             frozenset(pack.name for pack in packs or () if joint(structure, pack)),
-            frozenset(scale.name for scale in scales if scale.kind == "static"),
+            {scale.name: scale.format for scale in scales if scale.kind == "static"},
             only,
         )
         ladder = rungs.ladder(self.members(ast.RungDecl))

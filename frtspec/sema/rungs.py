@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from frtspec.diag.source import Span
 from frtspec.ir import decl as ir
@@ -41,7 +41,7 @@ class Rungs:
     two_level: Collection[str] = ()
     dynamic: Collection[str] = ()
     joint: Collection[str] = ()
-    static: Collection[str] = ()
+    static: Mapping[str, str | None] = field(default_factory=dict)
     only: Sequence[tuple[str, tuple[str, ...]]] = ()
 
     def ladder(self, nodes: Sequence[ast.RungDecl]) -> tuple[ir.Rung, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from frtspec.diag.source import Span
@@ -42,7 +42,7 @@ class StepExprs(Exprs):
     owned: set[str] = field(default_factory=set)
     joint: frozenset[str] = frozenset()
     two_level: frozenset[str] = frozenset()
-    static: frozenset[str] = frozenset()
+    static: Mapping[str, str | None] = field(default_factory=dict)
     at_bind: bool = False
     alias: dict[str, str] = field(default_factory=dict)
     """Point -> the input that it names."""
@@ -249,6 +249,9 @@ class StepExprs(Exprs):
                 scale.span,
                 "quantise by the package's own entry, or write the rung as one `call entry (…)`",
             )
+        if self.static[scale.id] not in (None, format.id):
+            message = f"scale `{scale.id}` is one of codes in {self.static[scale.id]}"
+            return self.bad(OPERAND, message, format.span, "quantise in that format")
         inner = self.expr(tensor, depth + 1)
         held = ir.Ref(scale.id, "scale", None, scale.span)
         return self.op("codes", [inner, held], node.span, scale=scale.id, format=format.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from frtspec.ir import decl as ir
@@ -39,7 +39,7 @@ class Steps:
     held: Scope
     joint: Collection[str]
     two_level: Collection[str]
-    static: Collection[str]
+    static: Mapping[str, str | None]
     read: set[str] = field(default_factory=set)
 
     def build(
@@ -107,7 +107,7 @@ class Steps:
             types={n: t if n in handed else Tensor(t.shape, "f32") for n, t in types.items()},
             joint=frozenset(self.joint),
             two_level=frozenset(self.two_level),
-            static=frozenset(self.static),
+            static=self.static,
             alias=alias,
         )
 
@@ -152,6 +152,14 @@ class Steps:
     def results(self, node: ast.StepDecl, value: irx.Expr) -> bool:
         """Whether as many names stand there as the value has results."""
         named_once(self.context, "result", [name for name in node.names if name.id != "_"])
+        if node.several != (len(node.names) > 1):
+            self.context.error(
+                RESULTS,
+                "parentheses stand around several results",
+                node.names[0].span,
+                help=f"write {node.kind} {node.names[0].id} = …",
+            )
+            return False
         entry = any(isinstance(p, irx.Op) and p.op == "entry" for p in _tops(value))
         if node.several and not entry and not isinstance(value, irx.Invalid):
             self.context.error(
