@@ -17,6 +17,7 @@ from pathlib import Path
 
 from frtspec.diag.codes import codes
 from frtspec.diag.codes_types import PHASE_OF_RANGE
+from frtspec.diff.rules import RULES
 from frtspec.ir import pipewords, words
 from frtspec.ir.consumers import CONSUMERS, MISSING, NONE
 from frtspec.ir.measured import FACTS, MECHANISMS
@@ -30,7 +31,10 @@ from frtspec.syntax import build_base, parse, prune
 from frtspec.syntax.grammar import RESERVED, grammar_text
 
 DOCS = Path(__file__).resolve().parent
-PAGES = ("commands.md", "hosts.md", "language.md", "runtime.md", "errors.md", "scan.md")
+PAGES = (
+    *("commands.md", "hosts.md", "language.md", "runtime.md", "errors.md", "scan.md"),
+    "rules.md",
+)
 _TABLE = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _KEYWORD = re.compile(r'(?<!/)"([a-z][a-z_0-9]*)"')
 
@@ -540,7 +544,27 @@ PHASE_TITLES = {
     "discovery": "Discovery",
 }
 
+def rules() -> str:
+    """Every rule of `frtspec diff`, from its registry."""
+    rows = []
+    for rule in RULES.values():
+        marks = [
+            word
+            for word, is_so in (
+                ("reviewed", rule.reviewed),
+                ("re-qualify", rule.requalify),
+                ("never accepted", not rule.acceptable),
+            )
+            if is_so
+        ]
+        levels = (rule.providers.name.lower(), rule.consumers.name.lower())
+        rows.append((code(rule.id), rule.what, *levels, ", ".join(marks), rule.why, rule.fix))
+    head = ("rule", "what changed", "providers", "consumers", "", "why", "what to do")
+    return grid(head, rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "rules": rules,
     "keywords": keywords,
     "ops": ops,
     "lowerings": lowerings,

@@ -267,7 +267,24 @@ def _texts(pair: Pair, sides: tuple[Side, Side]) -> list[Fact]:
     if texts[0] != texts[1]:
         told = "it is typed otherwise and reads as the same tree"
         out.append(Fact("reference.text", pair.subject, "reference", told, *place))
-    return out or [Fact("text.only", pair.subject, "", "only its text moved", *place)]
+    if not out and _text(old, sides[0]) != _text(new, sides[1]):
+        out.append(Fact("text.only", pair.subject, "", "only its text moved", *place))
+    return out
+
+
+def _text(declaration: Declaration, side: Side) -> tuple[str, str]:
+    """The declaration's own text, and what stands outside of every declaration in its file."""
+    span = declaration.origin.span
+    text = side.sources[span.path].text
+    spans = sorted(
+        (item.span.start, item.span.end)
+        for item, _ in side.items.values()
+        if item.span.path == span.path
+    )
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    outside = "".join(text[a:b] for a, b in zip(ends, starts, strict=True))
+    return text[span.start : span.end], "".join(outside.split())
 
 
 def _docs(declaration: Any, field: str) -> Any:

@@ -196,6 +196,8 @@ _ROWS = (
          "Seats that have it fail.", _VERSION),
     Rule("variant.value.freed", "a retired name is free again", V, V,
          "Old receipts would be read as something else.", "Keep it `retired`.", reviewed=True),
+    Rule("variant.value.reserved", "a name is taken that was no value", C, C,
+         "No seat can have had it.", _NONE),
     Rule("variant.axis.added.default", "an axis with a default", C, C,
          "A seat that says nothing is what it was.", _NONE),
     Rule("variant.axis.added.required", "an axis without a default", V, C,

@@ -239,6 +239,9 @@ def _values(old: Any, new: Any, found: Found) -> None:
     for value in _without(old.retired, (*new.retired, *new.values)):
         told = f"the retired name `{value}` is free again"
         found.add("variant.value.freed", f"variant {new.name} {value}", told, old, new)
+    for value in _without(new.retired, (*old.retired, *old.values)):
+        told = f"the name `{value}` is taken"
+        found.add("variant.value.reserved", f"variant {new.name} {value}", told, old, new)
     if old.default != new.default:
         told = f"the default `{old.default}` became `{new.default}`"
         rule = "variant.default.added" if old.default is None else "variant.default.changed"

@@ -1,0 +1,12 @@
+frt 1
+
+structure t version 1 {
+  dim M, D
+  in  x [rows M, D] : host
+  out y [rows M, D] : host
+  slot w [D]
+  reference {
+    point x_in = x * w
+    yield y = x_in
+  }
+}
