@@ -305,7 +305,7 @@ class Emulation:
         if stored is not None and (handed_in or point in self.balances):
             value = cast(stored, value)
         if point not in self.steps:
-            return value
+            return value if stored is None else cast("f32", value)
         scale = self.steps[point]
         fixed = (Ref(scale.name, "scale", None, span),) if scale.kind == "static" else ()
         return Op(how, (value, *fixed), (("scale", scale.name),), span)

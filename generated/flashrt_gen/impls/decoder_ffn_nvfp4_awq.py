@@ -129,7 +129,7 @@ class DecoderFfnNvfp4Awq(BoundImpl):
 
     def run_emulate(self, x_after_norm: Tensor) -> Tensor:
         """The same arithmetic in plain torch, on any device: x_after_norm [M, D] -> o [M, D]."""
-        x_after_norm_b = (x_after_norm.float() * self.in_b).bfloat16()
+        x_after_norm_b = (x_after_norm.float() * self.in_b).bfloat16().float()
         w_gate, w_up = torch.split(
             numerics.dequantize_nvfp4(self.gate_up, self.gate_up_scale, self.gate_up_tensor_scale),
             self.gate_up_rows,
@@ -141,6 +141,6 @@ class DecoderFfnNvfp4Awq(BoundImpl):
                 act_after_mul = (nnf.gelu(g, approximate="tanh") * u).bfloat16().float()
             case "silu":
                 act_after_mul = (nnf.silu(g) * u).bfloat16().float()
-        act_after_mul_b = (act_after_mul.float() * self.hid_b).bfloat16()
+        act_after_mul_b = (act_after_mul.float() * self.hid_b).bfloat16().float()
         w_down = numerics.dequantize_nvfp4(self.down, self.down_scale, self.down_tensor_scale)
         return (act_after_mul_b @ w_down.T).bfloat16()
