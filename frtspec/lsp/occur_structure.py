@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from frtspec.ir.stepops import LITERALS
 from frtspec.lsp.occurrences import Collector, Resolve, Symbol, number, structure_of
 from frtspec.syntax import ast
+from frtspec.syntax.ast.walk import inside
 
 _LETS = {"let": "value", "next": "value", "emit": "value", "point": "point", "yield": "output"}
 
@@ -191,6 +193,7 @@ def impl(found: Collector, decl: ast.ImplDecl) -> None:
 
 
 def _rung(found: Collector, rung: ast.RungDecl, structure: Symbol, resolve: Resolve) -> None:
+    _steps(found, rung, structure, resolve)
     for member in rung.members:
         match member:
             case ast.EnvelopeDecl(rules=rules):
@@ -204,6 +207,30 @@ def _rung(found: Collector, rung: ast.RungDecl, structure: Symbol, resolve: Reso
             case ast.OnlyDecl(axis=axis, values=values):
                 found.members((axis,), structure, "variant")
                 found.values(structure, axis.id, values)
+
+
+def _steps(found: Collector, rung: ast.RungDecl, structure: Symbol, outer: Resolve) -> None:
+    """What a rung prepares, and the lets of its call: names that only this rung sees."""
+    calls = [m for m in rung.members if isinstance(m, ast.CallStepsDecl)]
+    nodes = [*rung.members, *(step for call in calls for step in call.steps)]
+    steps = [node for node in nodes if isinstance(node, ast.StepDecl)]
+    made = {name.id for step in steps if step.kind != "yield" for name in step.names}
+
+    entries = {node.func.id for node in inside(steps) if isinstance(node, ast.Call)}
+
+    def resolve(name: ast.Name) -> Symbol | None:
+        if name.id in made - {"_"}:
+            return ("inner", structure, rung.span.start, name.id)
+        return None if name.id in ("_", *LITERALS, *entries) else outer(name)
+
+    for step in steps:
+        found.exprs((step.value, step.when, step.otherwise), structure, resolve)
+        for name in step.names:
+            symbol = resolve(name)
+            if step.kind == "yield":
+                found.members((name,), structure, "output")
+            elif symbol is not None:
+                found.define(name, symbol, "value", step.span)
 
 
 def _entries(found: Collector, entry: ast.Match, structure: Symbol, resolve: Resolve) -> None:
