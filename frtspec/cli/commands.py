@@ -110,10 +110,13 @@ def _diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _new(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=("structure",), metavar="structure", help="what to begin")
-    parser.add_argument("name", metavar="NAME", help="the structure, as specs name it")
-    text = "the next version, beside the newest one"
-    parser.add_argument("--bump", action="store_true", required=True, help=text)
+    kinds = ("structure", "binding", "scheme", "impl")
+    parser.add_argument("kind", choices=kinds, metavar="|".join(kinds), help="what to begin")
+    parser.add_argument("name", metavar="NAME", help="as specs name it")
+    text = "of a structure: the next version, beside the newest one"
+    parser.add_argument("--bump", action="store_true", help=text)
+    text = "structure that a binding, scheme or impl is for: decoder_ffn.mlp@1; default: linear_proj"
+    parser.add_argument("--for", dest="target", metavar="STRUCTURE", help=text)
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
@@ -241,7 +244,7 @@ COMMANDS = {
     "fmt": Command("format specs in place", _fmt, "fmt"),
     "lock": Command("record every declaration's digests in spec.lock", _lock, "lock"),
     "diff": Command("say what an edit means for whoever pins what it touches", _diff, "diff"),
-    "new": Command("begin the next version of a structure", _new, "new"),
+    "new": Command("begin a spec, or the next version of a structure", _new, "new"),
     "explain": Command("explain a code, or list all codes", _explain, "explain"),
     "docs": Command(
         "write the catalog's pages: formulas, drawings, costs, who uses what", _docs, "docs"

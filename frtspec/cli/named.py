@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frtspec.cli.common import begin, exit_code, progress, report
 from frtspec.config import Config
@@ -34,8 +34,11 @@ def read() -> tuple[Loaded, Config] | int:
     if not setup.ok:
         report(setup.diagnostics, setup.sources)
         return exit_code(setup.diagnostics)
+    selection = select((), setup.config, setup.here)
+    if not selection.asked:  # a project without a spec yet: the catalog alone
+        selection = select((), replace(setup.config, specs=()), setup.here)
     with progress() as say:
-        loaded = load(select((), setup.config, setup.here), say)
+        loaded = load(selection, say)
     if not loaded.ok:
         report(loaded.diagnostics, loaded.sources)
         return exit_code(loaded.diagnostics)

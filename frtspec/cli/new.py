@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from frtspec import bump
 from frtspec.cli.common import (
     FINDINGS,
     OK,
+    USAGE,
     begin,
     exit_code,
     progress,
@@ -25,7 +27,15 @@ CANT = "FRT0927"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes ``v<N+1>.frt`` beside the newest version of a structure, and checks it."""
+    """With ``--bump`` writes ``v<N+1>.frt`` beside the newest version of a structure, and checks
+    it; else a start, see ``start.py``."""
+    if not options.bump or options.kind != "structure" or options.target:
+        if options.bump:
+            print("frtspec new: error: --bump is about a structure alone", file=sys.stderr)
+            return USAGE
+        from frtspec.cli import start
+
+        return start.run(options)
     setup = begin()
     if not setup.ok:
         report(setup.diagnostics, setup.sources)

@@ -266,4 +266,15 @@ CODES: tuple[Code, ...] = (
         fix="`frtspec query structures` and its like list the names; a version is written "
         "`decoder_ffn@1`.",
     ),
+    Code(
+        id="FRT0951",
+        title="start that is not written",
+        phase="tool",
+        summary="`frtspec new` writes no start: the name can't be used or is taken, something stands "
+        "at the file's place, or no start for that structure would check.",
+        example=Example(
+            (("specs/schemes/plain.frt", _SCHEME),), ("new", "structure", "decoder_ffn")
+        ),
+        fix="Choose another name, or another structure after `--for`.",
+    ),
 )
