@@ -418,7 +418,8 @@ class _Climb:
         """Inputs of the structure that some call has, as a form is handed them: a mask that is
         answered by packing keys is none."""
         if self.seat.routed is None:
-            return frozenset() if self.seat.boundary is None else frozenset(self.seat.boundary.inputs)
+            boundary = self.seat.boundary
+            return frozenset(() if boundary is None else boundary.inputs)
         seen = self.observation.routed(self.seat.name)
         packed = {"mask"} if PACKED in mechanisms(self.seat, seen) else set()
         return frozenset(name for name in seen.names if seen.saw(name)) - packed
