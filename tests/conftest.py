@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,43 @@ if "OMP_NUM_THREADS" not in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+
+
+LONG = (
+    "hosts/test_smollm2.py",
+    "packaging/test_wheel.py",
+    "codegen/test_determinism.py",
+    "codegen/test_projects.py",
+    "codegen/test_reads_well.py",
+    "cli/test_closure.py",
+    "live/test_scan_families.py",
+    "sema/test_robust.py",
+    "sema/test_planted.py",
+    "syntax/test_planter.py",
+    "packages/test_interpreted.py",
+    "runtime/bind/test_numerics_formats.py",
+    "diag/test_codes.py",
+    "runtime/test_attach_small.py",
+    "runtime/bind/test_compile.py",
+)
+"""Files of which each takes longer than half a minute or so, longest first."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Two processes end together only where the longest files begin first, and xdist by itself
+    begins with those of the most tests. The processes of a run share the bytecode of what they
+    import: without any, each that imports transformers compiles for seconds."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+    cache = getattr(config, "cache", None)
+    if os.environ.get("PYTHONDONTWRITEBYTECODE") and cache is not None:
+        del os.environ["PYTHONDONTWRITEBYTECODE"]
+        os.environ["PYTHONPYCACHEPREFIX"] = str(cache.mkdir("bytecode"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {Path(__file__).parent / name: index for index, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 @pytest.fixture(scope="session", autouse=True)

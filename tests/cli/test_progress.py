@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import time
+import rich.console, rich.status  # imported before the clock starts, however long it takes
 from frtspec.cli import common
 common.PATIENCE = 0.05
 with common.progress() as say:
