@@ -8,7 +8,7 @@ import importlib
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -62,8 +62,11 @@ class HubRung:
     def __str__(self) -> str:
         spec = self.impl.SPEC
         rows = "" if self.band is None else f"-{self.band.dim}{self.band.lo}"
-        return f"{spec.structure}_v{spec.structure_version}-{spec.name}-{self.package}{rows}"
+        which = self.rung.run.removeprefix("run_hub").replace("_", "-")
+        name = f"{spec.structure}_v{spec.structure_version}-{spec.name}"
+        return f"{name}-{self.package}{rows}{which}"
 
+    @functools.cache  # noqa: B019 - there are as many rungs as there are
     def cases(self) -> list[harness.Case]:
         """One case for each combination of variants and optional values that the rung serves,
         at the smallest sizes that it allows. A seam's form is told of the seam's own only."""
@@ -98,13 +101,16 @@ class HubRung:
         return (*rows, *needs, *self.module.SPEC.requires, *self.rung.envelope)
 
 
-def hub_rungs() -> Iterator[HubRung]:
+@functools.cache
+def hub_rungs() -> tuple[HubRung, ...]:
     """Every hub rung of every generated impl."""
+    found: list[HubRung] = []
     for impl in catalog():
         spec = impl.SPEC
-        yield from (HubRung(impl, rung) for rung in spec.rungs if rung.kind == "hub")
+        found += [HubRung(impl, rung) for rung in spec.rungs if rung.kind == "hub"]
         for band in spec.bands:
-            yield from (HubRung(impl, rung, band) for rung in band.rungs if rung.kind == "hub")
+            found += [HubRung(impl, rung, band) for rung in band.rungs if rung.kind == "hub"]
+    return tuple(found)
 
 
 # ---------------------------------------------------------------- sizes

@@ -18,7 +18,7 @@ from tests.contracts.calls import HubRung, name_of, tried
 
 pytestmark = pytest.mark.usefixtures("packages")
 
-HUBS = tuple(calls.hub_rungs())
+HUBS = calls.hub_rungs()
 PAIRS = [(hub, case) for hub in HUBS for case in hub.cases()]
 
 UNTRACED = {"fa4-cute-runtime"}
