@@ -96,7 +96,7 @@ def _change(root: Path, loaded: Loaded, setup: Run, sources: dict[str, SourceFil
         return told(before, loaded.sources[file], beside, setup.config.specs, setup.here)
 
     change = compare(now, rows, name, told)
-    wrong = (*retired.notes(rows, name), *retired.pinned(rows, loaded.program))
+    wrong = (*retired.notes(rows, name), *retired.pinned(rows, loaded.program, mine))
     return replace(change, refused=(*change.refused, *wrong))
 
 
@@ -115,7 +115,9 @@ def _missed(roots: Sequence[Path], loaded: Loaded, setup: Run) -> list[Diagnosti
         path = root / LOCK_NAME
         if path.is_file():
             rows, _ = read_lock(tomltext.decode(shown(path, setup.here), path.read_bytes()))
-            out += retired.missed(rows, loaded.sources, there)
+            mine = {f.path for f in loaded.selection.files if f.root == root}
+            sources = {path: s for path, s in loaded.sources.items() if path in mine}
+            out += retired.missed(rows, sources, there)
     return out
 
 

@@ -69,6 +69,9 @@ def diagnostic(event: Event) -> Diagnostic:
         notes.append((fact.old, "it was here"))
     levels = f"providers {_word(rule.providers)}, consumers {_word(rule.consumers)}"
     notes.append((None, f"{event.says} ({levels}): {rule.why}"))
+    if event.verdict == "error" and rule.reviewed:
+        old, new = (digest[:12] for digest in event.pair.digests)
+        notes.append((None, f'accept.toml knows it by from = "{old}", to = "{new}"'))
     if event.accepted:
         notes.append((None, f"accepted: {event.accepted}"))
     help = fact.help or (rule.fix if event.verdict == "error" else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from frtspec.diag.diagnostic import Diagnostic
 from frtspec.diag.source import SourceFile, Span
@@ -27,13 +27,14 @@ def notes(rows: Iterable[Row], lock_path: str) -> Iterator[Diagnostic]:
             yield Diagnostic(NOTE, told, place, help="take it out, or set status to retired")
 
 
-def pinned(rows: Iterable[Row], program: Program) -> Iterator[Diagnostic]:
-    """Every declaration that names a retired version."""
+def pinned(rows: Iterable[Row], program: Program, files: Collection[str]) -> Iterator[Diagnostic]:
+    """Every declaration of the files that names a retired version."""
     retired = {row.key: row for row in rows if row.status == "retired"}
     seen = set()
     for pin in pins(program):
         row = retired.get(pin.to)
-        if row is not None and (pin.by, row.key) not in seen:
+        ours = pin.span.path in files
+        if row is not None and ours and (pin.by, row.key) not in seen:
             seen.add((pin.by, row.key))
             yield _pinned(row, str(pin.by), pin.span)
 
