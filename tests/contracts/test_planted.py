@@ -252,3 +252,12 @@ def test_a_mistake_is_told(mistake: Mistake) -> None:
 def test_a_mistake_that_is_not_there_is_no_mistake() -> None:
     with pytest.raises(ValueError, match="do not hold 'no such text'"):
         planted(hub_of(MISTAKES[0]), "no such text", "")
+
+
+def test_a_call_that_reads_values_on_the_host_is_told_when_it_is_compiled() -> None:
+    mistake = next(one for one in MISTAKES if one.name == "a bias in the wrong dtype")
+    hub, case = hub_of(mistake), case_of(mistake)
+    impl = planted(hub, "x.bfloat16()", "x.bfloat16() * (1.0 if x.max().item() > 0 else 2.0)")
+    k = max(case.sizes.values())
+    assert not tried(hub, case, impl=impl).told(k, hub.impl)
+    assert "data-dependent" in tried(hub, case, impl=impl, compiled=True).told(k, hub.impl).lower()
