@@ -20,7 +20,7 @@ from frtspec.runtime.memory.report import Memory
 from frtspec.runtime.memory.store import WeightStore
 from frtspec.runtime.options import Options
 from frtspec.runtime.records import STATES, CalibrationRecord, Noise, SeatRecord, UnitRecord
-from frtspec.runtime.reporting import document
+from frtspec.runtime.reporting import document, figures
 from frtspec.runtime.reporting import explain as explaining
 from frtspec.runtime.reporting.costs import Costs
 from frtspec.runtime.reporting.modelprecision import ModelPrecisionSpec
@@ -145,7 +145,7 @@ class Plan:
 
     def report(self) -> str:
         """Every figure that a gate measured, with its bound."""
-        return explaining.report(self)
+        return figures.report(self)
 
     def ledger(self) -> Mapping[str, Ledger]:
         """What the bound seats did since ``attach`` returned: calls, fallbacks, reasons.

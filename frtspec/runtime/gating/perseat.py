@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from frtspec.runtime.cadence.bind import judged as judge_held
-from frtspec.runtime.gating import gates
+from frtspec.runtime.gating import gates, refusing
 from frtspec.runtime.gating.reference import SeatReference
 from frtspec.runtime.isolation import isolated
 from frtspec.runtime.steptable.bind import judged as judge_table
@@ -27,7 +27,7 @@ def check_references(session: Session) -> None:
             session.references[record.name] = reference
             result = gates.reference_agreement(reference, session.judged.captured(record.name))
             record.gates.append(result)
-            gates.require(record.seat, [result])
+            refusing.require(record.seat, [result])
 
 
 def judge_seats(session: Session) -> None:
@@ -40,12 +40,12 @@ def judge_seats(session: Session) -> None:
         if bound.held is not None:
             with isolated([record], "judging the seat"):
                 record.gates += judge_held(record.seat, session.judged, label)
-                gates.require(record.seat, record.gates, form=record.form)
+                refusing.require(record.seat, record.gates, form=record.form)
             continue
         if bound.table is not None:
             with isolated([record], "judging the seat"):
                 record.gates += judge_table(bound, label)
-                gates.require(record.seat, record.gates, form=record.form)
+                refusing.require(record.seat, record.gates, form=record.form)
             continue
         reference = session.references[name]
         captures = [c for c in session.judged.captured(name) if bound.runs(c.seat_inputs)]
@@ -58,4 +58,4 @@ def judge_seats(session: Session) -> None:
                 gates.boundary(bound, reference, captures, label=label),
             ):
                 record.gates.append(result)
-            gates.require(record.seat, record.gates, form=record.form)
+            refusing.require(record.seat, record.gates, form=record.form)

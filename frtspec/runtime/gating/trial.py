@@ -17,7 +17,7 @@ from torch import nn
 from frtspec.runtime.eligibility import qualification
 from frtspec.runtime.environment import device_is_lost
 from frtspec.runtime.errors import Failure, Refusal
-from frtspec.runtime.gating import baselines, gates, latency, metrics
+from frtspec.runtime.gating import baselines, gates, latency, metrics, refusing
 from frtspec.runtime.gating.arms import Runner
 from frtspec.runtime.gating.gates import GateResult
 from frtspec.runtime.gating.latency import Arm, Latency
@@ -115,7 +115,7 @@ def _trial(session: Session, records: Sequence[SeatRecord]) -> Outcome:
         if host.holds and runner.form != "eager":
             host = _in_form(session, attachment, runner, busy, host)
         if not host.holds:
-            refusal = gates.refusal(host)
+            refusal = refusing.refusal(host)
             return Outcome("refused", refusal.what, host=host, refusal=refusal)
         speed = _speed(session, records, attachment, runner, busy)
         verdict, reason = _weigh(session, records, host, speed)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from frtspec.runtime.errors import Refusal
-from frtspec.runtime.gating import gates, metrics
+from frtspec.runtime.gating import gates, metrics, refusing
 from frtspec.runtime.gating.reference import SeatReference
 from frtspec.runtime.observation.observe import Capture, observe
 from frtspec.runtime.rungs.ladder import bind_seat
@@ -136,7 +136,7 @@ def test_saturation_names_points_and_both_amax_worst_first():
     )
     assert result.also["act_after_mul"] == {"calibrated_amax": 69.51, "seen_amax": 2388.81}
     missed = gates.GateResult("boundary", "fail", "cosine 0.89 < 0.999", {"cosine": 0.89})
-    refusal = gates.refusal(missed, seat=seat.name, saturation=result)
+    refusal = refusing.refusal(missed, seat=seat.name, saturation=result)
     assert refusal.code == "calibration.saturated"
     assert "2388.81" in str(refusal) and "0.89 < 0.999" in str(refusal)
 
@@ -145,10 +145,10 @@ def test_clipping_that_does_no_harm_refuses_nothing():
     seat = small.seat_named(small.tiny_decoder(), "ffn[0]")
     clipped = gates.saturation(seat, ["p"], amax_only({"p": (1.0,)}), amax_only({"p": (1.67,)}))
     holds = gates.GateResult("boundary", "pass", "cosine 0.9999")
-    gates.require(seat, [clipped, holds])
+    refusing.require(seat, [clipped, holds])
     missed = gates.GateResult("boundary", "fail", "cosine 0.99 < 0.999")
     with pytest.raises(Refusal, match="calibration.saturated"):
-        gates.require(seat, [clipped, missed])
+        refusing.require(seat, [clipped, missed])
 
 
 def test_a_miss_without_clipping_is_the_boundarys_own():
@@ -157,7 +157,7 @@ def test_a_miss_without_clipping_is_the_boundarys_own():
     assert inside.verdict == "pass"
     missed = gates.GateResult("boundary", "fail", "cosine 0.99 < 0.999")
     with pytest.raises(Refusal, match="gate.boundary"):
-        gates.require(seat, [inside, missed])
+        refusing.require(seat, [inside, missed])
 
 
 def test_no_static_scale_nothing_to_saturate():
@@ -261,7 +261,7 @@ def test_a_missed_threshold_fails_with_both_numbers():
     bound, reference, captures = bound_ffn(model, dataclasses.replace(seat, structure=strict))
     result = gates.boundary(bound, reference, captures)
     assert result.verdict == "fail" and "misses >= 1" in result.reason
-    assert gates.refusal(result).code == "gate.boundary"
+    assert refusing.refusal(result).code == "gate.boundary"
 
 
 # ---------------------------------------------------------------- host
