@@ -45,6 +45,13 @@ SHAPES = st.builds(
     seed=st.integers(0, 999),
 )
 
+ONE_OF_EACH = (
+    Shape(24, 33, 2, 2, "plus_one", "gated", "tanh_gelu", True, "mlp", True, 1),
+    Shape(20, 15, 4, 2, "layer", "plain", "gelu", False, "projection", False, 2),
+)
+"""Hosts that a few draws alone would leave out: each way to share weights, two layers deep,
+and the values that a draw begins with last."""
+
 
 class Rms(nn.Module):
     def __init__(self, width: int, plus: float) -> None:

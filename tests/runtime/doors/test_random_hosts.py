@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from torch import nn
 
 from frtspec.live import attach as live
 from frtspec.runtime import Plan, Refusal, receipt
 from frtspec.runtime.records import STATES
-from tests.runtime.doors.random_hosts import SHAPES, Shape, batches, made
+from tests.runtime.doors.random_hosts import ONE_OF_EACH, SHAPES, Shape, batches, made
 
 SCHEMES = ("fp8_static", "fp8_dynamic", "int8_dynamic", "bf16_structural")
 HEALTH = [HealthCheck.too_slow]
 
 
+@example(ONE_OF_EACH[0])
+@example(ONE_OF_EACH[1])
 @given(SHAPES)
-@settings(max_examples=5, deadline=None, suppress_health_check=HEALTH, derandomize=True)
+@settings(max_examples=3, deadline=None, suppress_health_check=HEALTH, derandomize=True)
 def test_a_random_host(shape: Shape) -> None:
     there_and_back(shape)
 
@@ -27,6 +29,17 @@ def test_a_random_host(shape: Shape) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=HEALTH)
 def test_many_random_hosts(shape: Shape) -> None:
     there_and_back(shape)
+
+
+@pytest.mark.parametrize("shape", ONE_OF_EACH, ids=lambda shape: shape.share)
+def test_the_named_hosts_share_what_they_say(shape: Shape) -> None:
+    """With one layer, or without an MLP, a draw that says so shares nothing."""
+    model = made(shape)
+    first, last = model.layers[0], model.layers[-1]
+    assert first is not last
+    assert (first.mlp is last.mlp) == (shape.share == "mlp")
+    assert (last.attn.o_proj.weight is first.attn.q_proj.weight) == (shape.share == "projection")
+    assert (model.head.weight is model.embed.weight) == shape.tied
 
 
 def there_and_back(shape: Shape) -> None:
