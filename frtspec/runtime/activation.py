@@ -10,6 +10,7 @@ from torch import nn
 
 from frtspec.runtime import receipt
 from frtspec.runtime.chains.negotiate import settled
+from frtspec.runtime.eligibility.selecting import disowned
 from frtspec.runtime.environment import environment
 from frtspec.runtime.errors import Refusal
 from frtspec.runtime.hosts.coverage import coverage
@@ -34,6 +35,7 @@ def activate(session: Session, chosen: Sequence[SeatRecord], door: str) -> Plan:
     for record in chosen:
         if record.open:
             record.bind(_why(record, door))
+    disowned(session)
     if attachment is not None:
         attachment.originals = Originals(session.model, session.records)
         if session.options.originals == "consumed":

@@ -138,6 +138,21 @@ def owned(session: Session, block: SeatRecord) -> None:
         record.keep("block", f"inside the block {block.name}, which owns its children")
 
 
+def disowned(session: Session) -> None:
+    """Says of seats inside a block what became of the block, where it is not bound after all."""
+    for block in session.records:
+        if block.seat.form != "block" or block.state == "bound":
+            continue
+        for record in session.records:
+            if record.code == "block" and record.seat.path.startswith(f"{block.seat.path}."):
+                why = f"{block.state}: {block.reason}" if block.state else "not activated"
+                record.reason = (
+                    f"inside the block {block.name}, which was built and is {why}; the seats"
+                    " inside were not tried apart from it"
+                )
+                record.fix = "name the structures inside in structures= to bind them instead"
+
+
 def rule(session: Session, record: SeatRecord, found: Found, *, pending: bool = False) -> None:
     """Judges the structure's rules with what is known now; raises Refusal
     ``structure.requires``."""

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from frtspec import runtime as rt
 from frtspec.runtime.blocks.parts import hosted
 from frtspec.runtime.errors import Refusal
+from frtspec.runtime.gating import gates
 from frtspec.runtime.seats.ledger import FallbackWarning
 from frtspec.runtime.spec import HostPart, Seat
 from tests.hosts.diffusion import WAN
@@ -138,6 +139,38 @@ def test_a_block_stays_where_values_inside_are_held(wan: nn.Module) -> None:
     assert "cross_k[0], cross_v[0] inside hold" in block.reason
     for name in ("cross_k[0]", "ffn[0]"):
         assert plan.seat(name).state == "bound", plan.seat(name).reason
+
+
+def test_seats_inside_a_block_that_a_gate_refuses_do_not_say_that_it_owns_them(
+    wan: nn.Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = gates.boundary
+
+    def missed(bound: Any, *args: Any, **named: Any) -> gates.GateResult:
+        result = real(bound, *args, **named)
+        return replace(result, verdict="fail") if bound.seat.form == "block" else result
+
+    def attached(**options: Any) -> rt.Plan:
+        return rt.attach(
+            WAN.binding(),
+            wan,
+            lambda sample: wan(**sample),
+            observations=WAN.samples(2, torch.bfloat16),
+            scheme="fp8_static",
+            rungs=("emulate",),
+            **options,
+        )
+
+    monkeypatch.setattr(gates, "boundary", missed)
+    with pytest.warns(rt.NothingBoundWarning):
+        plan = attached()
+    block, inside = plan.seat("block[0]"), plan.seat("ffn[0]")
+    assert (block.state, block.code) == ("refused", "gate.boundary")
+    assert (inside.state, inside.code) == ("kept", "block")
+    assert block.reason in inside.reason and "owns" not in inside.reason
+    assert "structures=" in inside.fix
+    with attached(structures=(inside.seat.structure.name,)) as plan:
+        assert plan.seat("ffn[0]").state == "bound", plan.seat("ffn[0]").reason
 
 
 def test_a_part_is_what_the_host_computes_there(wan: nn.Module) -> None:
