@@ -13,6 +13,7 @@ from frtspec.lsp.occurrences import Occurrence, Symbol
 from frtspec.lsp.positions import offset, span_range, whole
 from frtspec.lsp.workspace import Document, Place, Workspace
 from frtspec.sema.scope import reserved
+from frtspec.syntax.fmt_range import format_lines
 from frtspec.syntax.grammar import RESERVED
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -62,8 +63,8 @@ def rename(
         raise Refused(why)
     symbol = workspace.settled(one.symbol)
     places = _everywhere(workspace, symbol)
-    for place in places:
-        _refuse_collision(workspace, place, symbol, new)
+    for touched in {other.path: other for other, _ in places}.values():
+        _refuse_collision(workspace, touched, symbol, new)
     edits: dict[str, list[types.TextEdit]] = defaultdict(list)
     for other, found in places:
         if not other.whole:
@@ -92,13 +93,13 @@ def _everywhere(workspace: Workspace, symbol: Symbol) -> list[Place]:
     return found if any(one.defines for _, one in found) else []
 
 
-def _refuse_collision(workspace: Workspace, place: Place, symbol: Symbol, new: str) -> None:
+def _refuse_collision(workspace: Workspace, document: Document, symbol: Symbol, new: str) -> None:
     """The new name may not stand for something else where the old one is read."""
-    document, _ = place
     for other in document.by_symbol:
-        if workspace.settled(other) == (*symbol[:-1], new) or _same_space(
-            workspace.settled(other), symbol, new
-        ):
+        if other[-1] != new:
+            continue
+        settled = workspace.settled(other)
+        if settled == (*symbol[:-1], new) or _same_space(settled, symbol, new):
             raise Refused(f"`{new}` is taken in {document.file.name}")
     kind = str(symbol[0])
     if kind in ("structure", "pipeline", "scheme", "binding"):
@@ -135,6 +136,15 @@ def _same_space(other: Symbol, symbol: Symbol, new: str) -> bool:
 def formatting(document: Document) -> list[types.TextEdit]:
     """The one layout; nothing where the file has syntax errors or is in it already."""
     made = document.formatted
+    if made is None or made == document.source.text:
+        return []
+    return [types.TextEdit(whole(document.source), made)]
+
+
+def range_formatting(document: Document, asked: types.Range) -> list[types.TextEdit]:
+    """The one layout for the members that some lines lie in."""
+    last = asked.end.line + (asked.end.character > 0 or asked.end.line == asked.start.line)
+    made = format_lines(document.source, asked.start.line + 1, last).text
     if made is None or made == document.source.text:
         return []
     return [types.TextEdit(whole(document.source), made)]

@@ -79,27 +79,28 @@ def _holds(outer: Occurrence, inner: Occurrence) -> bool:
 def workspace_symbols(workspace: Workspace, query: str) -> list[types.WorkspaceSymbol]:
     """Declarations and their members whose names hold the letters of the query in order."""
     wanted = query.casefold()
-    found: list[tuple[tuple[int, int, str], types.WorkspaceSymbol]] = []
+    found: list[tuple[tuple[bool, bool, str], Document, Occurrence]] = []
     for document in workspace.documents.values():
-        for one in document.occurrences:
-            if not one.defines or one.kind not in _KINDS:
+        for one in document.definitions:
+            if one.kind not in _KINDS:
                 continue
             name = one.name.casefold()
             if not _letters_in_order(wanted, name) or not wanted and one.kind not in _DECLARATIONS:
                 continue
             rank = (one.kind not in _DECLARATIONS, wanted not in name, one.name)
-            place = types.Location(uri(document.path), span_range(document.source, one.span))
-            symbol = types.WorkspaceSymbol(
-                location=place,
-                name=one.name,
-                kind=_KINDS[one.kind],
-                container_name=outline(document, one)
-                if one.kind in _DECLARATIONS
-                else document.file.name,
-            )
-            found.append((rank, symbol))
+            found.append((rank, document, one))
     found.sort(key=lambda row: row[0])
-    return [symbol for _, symbol in found[:MOST]]
+    return [_symbol(document, one) for _, document, one in found[:MOST]]
+
+
+def _symbol(document: Document, one: Occurrence) -> types.WorkspaceSymbol:
+    declares = one.kind in _DECLARATIONS
+    return types.WorkspaceSymbol(
+        location=types.Location(uri(document.path), span_range(document.source, one.span)),
+        name=one.name,
+        kind=_KINDS[one.kind],
+        container_name=outline(document, one) if declares else document.file.name,
+    )
 
 
 def _letters_in_order(letters: str, name: str) -> bool:

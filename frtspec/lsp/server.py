@@ -59,7 +59,8 @@ class Server(LanguageServer):
             sizes = ()
         self.describer = Describer(self.project, sizes)
         for document in self.project.documents.values():
-            document.by_symbol  # noqa: B018 - read now, so that no request waits for it
+            # Read now, so that no request waits for it.
+            _ = document.by_symbol, document.definitions, document.host_paths
         gc.freeze()
 
     def learn(self) -> None:
@@ -283,6 +284,10 @@ def _writing(made: Server) -> None:
     @made.feature(types.TEXT_DOCUMENT_FORMATTING)
     def formatting(ls: Server, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
         return edits.formatting(ls.document(params.text_document.uri))
+
+    @made.feature(types.TEXT_DOCUMENT_RANGE_FORMATTING)
+    def some(ls: Server, params: types.DocumentRangeFormattingParams) -> list[types.TextEdit]:
+        return edits.range_formatting(ls.document(params.text_document.uri), params.range)
 
     @made.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
     def prepare(ls: Server, params: types.PrepareRenameParams) -> types.Range:

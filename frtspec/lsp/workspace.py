@@ -88,6 +88,10 @@ class Document:
         return parse(SourceFile(self.path, text + "\n" + "}\n" * missing)).file
 
     @cached_property
+    def definitions(self) -> list[Occurrence]:
+        return [one for one in self.occurrences if one.defines]
+
+    @cached_property
     def host_paths(self) -> frozenset[tuple[str, str, str]]:
         """(structure, what, path) of every seat: ``what`` is a slot, a point or ``at``."""
         return frozenset(host_paths(self.parsed.file))
@@ -267,8 +271,8 @@ class Workspace:
         found = [
             (document, one)
             for document in self.documents.values()
-            for one in document.occurrences
-            if one.defines and one.symbol[0] == kind
+            for one in document.definitions
+            if one.symbol[0] == kind
         ]
         return sorted(found, key=lambda place: place[1].name)
 

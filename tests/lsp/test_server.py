@@ -16,7 +16,8 @@ pytest.importorskip("pygls", reason="the language server's extra is not installe
 
 from lsprotocol import types
 
-from tests.lsp.client import Client, applied, client
+from frtspec.cli.main import main
+from tests.lsp.client import Client, applied, at, client
 
 STRUCTURE = """frt 1
 
@@ -353,6 +354,31 @@ def test_formatting_is_that_of_fmt(asked: Any) -> None:
         assert not await lsp.request(types.TEXT_DOCUMENT_FORMATTING, params)
 
     asked(asking)
+
+
+def test_some_lines_are_laid_out(asked: Any) -> None:
+    async def asking(lsp: Client, project: Project) -> None:
+        uri = project.structure.as_uri()
+        ugly = STRUCTURE.replace("  slot w_up ", "     slot w_up ").replace("  seam", "      seam")
+        lsp.type(uri, 0, len(STRUCTURE), ugly)
+        place = at(ugly, ugly.index("slot w_up"))
+        params = types.DocumentRangeFormattingParams(
+            types.TextDocumentIdentifier(uri),
+            types.Range(place, place),
+            types.FormattingOptions(2, True),
+        )
+        edits = await lsp.request(types.TEXT_DOCUMENT_RANGE_FORMATTING, params)
+        assert applied(ugly, list(edits)) == STRUCTURE.replace("  seam", "      seam")
+
+    asked(asking)
+
+
+def test_without_its_extra_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["lsp"]) == 2
+    assert "frtspec[lsp]" in capsys.readouterr().err
 
 
 def test_the_installed_catalog_is_not_renamed(asked: Any, tmp_path: Path) -> None:
