@@ -17,8 +17,8 @@ MODULE_NAMES = frozenset(_MODULE_NAMES.split())
 """What a structure's module calls things of its own; no dim or argument can be called so."""
 
 _MEMBERS = """SPEC T_destination add_module apply bfloat16 buffers bytes call_super_init children
-    compile cpu cuda double dump_patches eval extra_repr float forward get_buffer
-    get_extra_state get_parameter get_submodule half hosted ipu keep_scale kernel
+    compile cpu cuda device double dump_patches eval extra_repr float forward get_buffer
+    get_extra_state get_parameter get_submodule given half hosted ipu keep keep_scale kernel
     load_state_dict member modules mtia
     named_buffers named_children named_modules named_parameters on pack parameters
     register_backward_hook register_buffer register_forward_hook register_forward_pre_hook
@@ -69,11 +69,15 @@ def _impl(structure: Structure, impl: Impl) -> Iterator[Diagnostic]:
     own = {name for _, name, _ in held}
     made = [("pack", pack.name, pack.span) for pack in impl.packs]
     made += [("scale", scale.name, scale.span) for scale in impl.scales]
+    rungs = [*impl.rungs, *(rung for band in impl.bands for rung in band.rungs)]
+    steps = [step for rung in rungs for step in rung.prepared]
+    prepared = {n: ("prepared value", n, s.span) for s in steps for n in s.names if n != "_"}
+    made += prepared.values()
     derived = {
         f"{pack.name}_{end}" for pack in impl.packs for end in ("scale", "tensor_scale", "rows")
     }
     for what, name, span in (*held, *made):
-        if name in MEMBERS or name.startswith(("run_", "_")):
+        if name in MEMBERS or name.startswith(("run_", "prepare_", "_")):
             yield _problem(what, name, span, f"the class of impl {impl.name}")
     for what, name, span in made:
         if name in own or name in derived:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
+from frtspec.codegen import condsrc
 from frtspec.codegen.arithmetic import Emulation
 from frtspec.codegen.cut import names_in, without_unread
 from frtspec.codegen.exprsrc import Lowering
@@ -17,7 +18,7 @@ from frtspec.codegen.signatures import Function
 from frtspec.codegen.sizesrc import Sizes
 from frtspec.codegen.unsupported import Unsupported
 from frtspec.dims import Poly
-from frtspec.ir.decl import Rung, Step
+from frtspec.ir.decl import Port, Rung, Slot, Step
 from frtspec.ir.expr import Expr, IsPresent, Let, Op, Ref, Stmt
 from frtspec.ir.lowering import poly_text
 from frtspec.ir.stepops import LITERALS
@@ -57,6 +58,7 @@ class StepMethods:
         source = self.source({**slots, **self.locals, **known}, sizes, at)
         emulation = Emulation(self.rungs.structure, self.rungs.impl, self.rungs.cut)
         body = self.rungs.body(source, emulation, ())
+        body.optional = {**body.optional, **self.unsure()}
         lines = [*first, *body.lines(self.lets(self.rung.steps, known))]
         rungs = self.rungs
         told = [f"{local} = self.{local}" for local in sizes.asked]
@@ -69,6 +71,15 @@ class StepMethods:
         return rungs.function(
             name, "The steps of a kernel's call", [*lead, *typed, f"return {', '.join(results)}"]
         )
+
+    def unsure(self) -> dict[str, str | None]:
+        """What a step finds None in some variants, with what it exists for: outputs, and
+        repeated slots, which are kept end to end."""
+        structure = self.rungs.structure
+        outputs = [port for port in structure.outputs if port.name in self.rungs.maybe()]
+        slots = [slot for slot in structure.slots if slot.index and (slot.optional or slot.when)]
+        items: list[Port | Slot] = [*outputs, *slots]
+        return {i.name: None if i.when is None else condsrc.spoken(i.when) for i in items}
 
     def typed(self, lines: Sequence[str], absent: Sequence[str]) -> list[str]:
         """The lines with the types of outputs: entries of a package have none."""

@@ -88,6 +88,8 @@ def test_tensor_functions_give_shapes(path: Path) -> None:
     """What takes and returns tensors says how the result's shape follows."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            if ast.dump(node.returns or node) == ast.dump(ast.Constant(None)):
+                continue  # it makes what is kept
             doc = ast.get_docstring(node) or ""
             assert re.search(r"\[[^\]]+\].* -> .*\[[^\]]+\]", doc.replace("\n", " ")), node.name
 

@@ -154,6 +154,8 @@ class AdalnProducerBf16(BoundImpl):
             stream = x_in
         match self.style:
             case "scale_shift_gate":
+                if gate is None:
+                    raise ValueError("gate is needed where style is scale_shift_gate")
                 styled = torch.cat([scale, shift, gate], dim=-1)
             case "scale_shift":
                 styled = torch.cat([scale, shift, scale], dim=-1)

@@ -77,6 +77,8 @@ class QkvPackBf16(BoundImpl):
             case "none":
                 h = self.kernel.bf16_linear_bf16(x16, self.weight_kn)
             case "add":
+                if self.b is None:
+                    raise ValueError("b is needed where bias is add")
                 h = self.kernel.bf16_linear_bias_bf16(x16, self.weight_kn, self.b.bfloat16())
         y: tuple[Tensor, ...] = torch.split(h, self.weight_rows, dim=-1)
         return y

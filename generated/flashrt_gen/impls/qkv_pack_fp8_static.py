@@ -79,6 +79,8 @@ class QkvPackFp8Static(BoundImpl):
             case "none":
                 h = self.kernel.fp8_gemm_bf16(codes, self.weight, self.in_s, self.weight_scale)
             case "add":
+                if self.b is None:
+                    raise ValueError("b is needed where bias is add")
                 h = self.kernel.fp8_linear_bias_bf16(
                     codes, self.weight, self.b.bfloat16(), self.in_s, self.weight_scale
                 )

@@ -116,6 +116,8 @@ class QkvPackNvfp4Balance(BoundImpl):
             codes, self.weight, sf, self.weight_sf, alpha=self.alpha_w
         )
         if self.bias == "add":
+            if self.b is None:
+                raise ValueError("b is needed where bias is add")
             h = (h.float() + self.b.float()).bfloat16()
         y: tuple[Tensor, ...] = torch.split(h, self.weight_rows, dim=-1)
         return y
