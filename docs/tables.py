@@ -544,6 +544,7 @@ PHASE_TITLES = {
     "discovery": "Discovery",
 }
 
+
 def rules() -> str:
     """Every rule of `frtspec diff`, from its registry."""
     rows = []
