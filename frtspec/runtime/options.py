@@ -174,6 +174,7 @@ class Options:
         one_of("form", self.form, FORMS)
         _flag("prefix_cadence", self.prefix_cadence)
         _flag("step_tables", self.step_tables)
+        _flag("strict", self.strict)
         _whole("max_trials", self.max_trials, least=1)
         if self.output_kind is not None:
             one_of("output_kind", self.output_kind, KINDS)

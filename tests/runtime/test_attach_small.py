@@ -225,6 +225,7 @@ def test_the_other_ways_in(form):
         ({"iters": 2.5}, "option.iters"),
         ({"on_guard_fail": "ignore"}, "option.on_guard_fail"),
         ({"latency": "never"}, "option.latency"),
+        ({"strict": "no"}, "option.strict"),
         ({"observations": []}, "samples.empty"),
         ({"held_out": []}, "samples.empty"),
         ({"observations": BATCHES[0]}, "option.observations"),
