@@ -76,7 +76,9 @@ class StepMethods:
         """What a step finds None in some variants, with what it exists for: outputs, and
         repeated slots, which are kept end to end."""
         structure = self.rungs.structure
-        outputs = [port for port in structure.outputs if port.name in self.rungs.maybe()]
+        # A pack may have the name of an output: what steps read by it is the pack.
+        maybe = set(self.rungs.maybe()) - {pack.name for pack in self.rungs.impl.packs}
+        outputs = [port for port in structure.outputs if port.name in maybe]
         slots = [slot for slot in structure.slots if slot.index and (slot.optional or slot.when)]
         items: list[Port | Slot] = [*outputs, *slots]
         return {i.name: None if i.when is None else condsrc.spoken(i.when) for i in items}

@@ -157,17 +157,9 @@ class ModnormQkvChainV3Fp8Static(BoundImpl):
         q: Tensor = q_out.reshape(b, size_m, nq)
         match self.fanout:
             case "qkv":
-                if k is None:
-                    raise ValueError(
-                        "k is needed where modulation is scale_shift and fanout is qkv"
-                    )
                 k_out = self.kernel.fp8_linear_bias_bf16(
                     codes, self.k, self.k_bias, self.in_s, self.k_scale
                 )
-                if v is None:
-                    raise ValueError(
-                        "v is needed where modulation is scale_shift and fanout is qkv"
-                    )
                 v_out = self.kernel.fp8_linear_bias_bf16(
                     codes, self.v, self.v_bias, self.in_s, self.v_scale
                 )
