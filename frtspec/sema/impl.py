@@ -68,19 +68,25 @@ class _Builder:
         scaling = Scales(self.context, self.target, by_slot, {p.name: p for p in params})
         scales = scaling.build(self.members(ast.ScaleDecl))
         scaling.check_balances(scales, packing.balances)
-        lost = self.context.dropped.any_of(("pack", "scale"))
-        whole = len(scales) == len(self.members(ast.ScaleDecl)) and not lost
+        unread = self.context.dropped.any_of(("pack", "scale"))
+        whole = len(scales) == len(self.members(ast.ScaleDecl)) and not unread
         only = served(self.context, structure, self.members(ast.OnlyDecl))
+        # What was reported may be anything: nothing is said of how a step uses it.
+        lost = frozenset(member.name.id for member in self.members(ast.PackDecl))
+        built = {scale.name for scale in scales}
+        open_scales: dict[str, str | None] = {
+            m.name.id: None for m in self.members(ast.ScaleDecl) if m.name.id not in built
+        }
         rungs = Rungs(
             self.context,
             self.target,
             sizes,
             self.scope,
             lambda format: scaling.meets_codes(scales, format) if whole else None,
-            frozenset(pack.name for pack in packs or () if pack.format == "nvfp4"),
+            lost if packs is None else frozenset(p.name for p in packs if p.format == "nvfp4"),
             frozenset(scale.name for scale in scales if scale.kind == "dynamic"),
-            frozenset(pack.name for pack in packs or () if joint(structure, pack)),
-            {scale.name: scale.format for scale in scales if scale.kind == "static"},
+            lost if packs is None else frozenset(p.name for p in packs if joint(structure, p)),
+            open_scales | {s.name: s.format for s in scales if s.kind == "static"},
             only,
         )
         ladder = rungs.ladder(self.members(ast.RungDecl))
