@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from frtspec import resources
 from frtspec.diag.source import SourceFile
@@ -21,6 +22,10 @@ if "OMP_NUM_THREADS" not in os.environ:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 
+
+# How long an input takes to draw says how busy the machine is, nothing about a property.
+settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("busy")
 
 LONG = (
     "hosts/test_smollm2.py",

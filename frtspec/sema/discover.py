@@ -347,7 +347,9 @@ class _Pattern:
     def point(self, node: ast.RolePoint, roles: tuple[ir.Role, ...]) -> tuple[str, ir.RolePlace]:
         seam = self.target.seam
         known = [p.name for p in self.target.points] + list(seam.sources if seam else ())
-        if node.point.id not in known:
+        whole = {p.name for p in self.target.structure.points}
+        cut = self.context.guessing and node.point.id in whole  # a cut through unknown values
+        if node.point.id not in known and not cut:
             self.context.unknown("point", node.point, known)
         return node.point.id, self.place(node.place, roles)
 

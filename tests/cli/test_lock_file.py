@@ -83,8 +83,10 @@ def test_any_row_survives(row: Row) -> None:
             replace(A, source_digest="s9"),
             (replace(A, status="released"),),
             [
-                "structure ffn version 1 is released, and its file changed: an editorial change, "
-                "which can ride with the next version"
+                (
+                    "structure ffn version 1 is released, and its file changed: an editorial "
+                    "change, which can ride with the next version"
+                )
             ],
         ),
         (

@@ -27,10 +27,10 @@ INSIDE = "frt 1\nstructure s version 1 { reference { let a = "
 def survives(text: str) -> ParseResult:
     """Parse, and hold what must hold for any text."""
     source = SourceFile.from_text("a.frt", text)
-    begin = time.perf_counter()
+    begin = time.process_time()
     result = parse(source)
     formatted = format_source(source)
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
     assert isinstance(result.file, ast.File)
     errors = [d for d in result.diagnostics if d.severity == "error"]
     assert (formatted.text is None) == bool(errors)

@@ -38,7 +38,7 @@ _IMPL = """impl fp8 for s version 1 {
 _WHOLE = file(_STRUCTURE, _IMPL)
 
 
-def _steps(before: str, after: str) -> str:
+def _steps(before: str, after: str) -> tuple[str, str]:
     return swap(_WHOLE, before, after)
 
 
