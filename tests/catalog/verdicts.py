@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -68,7 +68,9 @@ class World:
     files: Mapping[str, SpecFile] = field(default_factory=dict)
 
     @classmethod
+    @cache
     def of_catalog(cls) -> World:
+        """The specs as they are, read once a process."""
         root = resources.specs_dir()
         files = {}
         for path in sorted(root.rglob("*.frt")):

@@ -101,12 +101,16 @@ def written(program: Program, out: Path, **options: object) -> GenReport:
 
 @contextlib.contextmanager
 def importable(folder: Path, package: str) -> Iterator[None]:
-    """A generated package on the import path, forgotten afterwards."""
+    """A generated package on the import path, forgotten afterwards. It leaves no bytecode: what a
+    test writes next has the same second and may have the same size."""
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
+    kept = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = kept
         sys.path.remove(str(folder))
         for name in [n for n in sys.modules if n == package or n.startswith(f"{package}.")]:
             del sys.modules[name]

@@ -120,6 +120,8 @@ def plain_ffn(
         hid_s=numerics.fp8_scale(torch.tensor(4.0)).to(device),
         activation="gelu_tanh",
         bias="add",
+        d=d,
+        f=f,
     )
     view = impl.on(impl.SPEC.rungs[0], kit)
     return view.run_local(x), impl.run_emulate(x)

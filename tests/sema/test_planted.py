@@ -190,7 +190,7 @@ def test_several_at_once() -> None:
     """A mistake may hide behind another: an unknown shape leaves no product to check, and
     uses no dim."""
     total = lost = 0
-    for seed in range(60):
+    for seed in range(30):
         rng = random.Random(seed)
         name = rng.choice([n for n, text in TEXTS.items() if len(possible(text)) > 2])
         text, planted = plant(TEXTS[name], rng, 8)
@@ -199,5 +199,5 @@ def test_several_at_once() -> None:
         assert false == [], (name, planted, found)
         total += len(planted)
         lost += len(missed)
-    assert total > 200
+    assert total > 100
     assert lost <= 0.03 * total, f"{lost} of {total} missed"

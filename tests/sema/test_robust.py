@@ -50,7 +50,7 @@ def mutated(draw: st.DrawFn) -> tuple[int, str]:
     return which, "".join(tokens)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(mutated())
 def test_mutated_files_are_checked(case: tuple[int, str]) -> None:
     which, text = case

@@ -192,7 +192,8 @@ def test_balance_keeps_its_limits_and_the_order_of_channels(
     factors = numerics.balance(sizes, alpha=alpha, low=0.25, high=4.0)
     assert ((factors >= 0.25) & (factors <= 4.0)).all()
     ordered = factors[sizes.argsort()]
-    assert (ordered.diff() >= 0).all()
+    # A lane of a vector and the rest of it round their powers apart, by a last bit.
+    assert (ordered.diff() >= -(2.0**-22) * ordered[1:]).all()
 
 
 def test_balance_by_hand() -> None:
