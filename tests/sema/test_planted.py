@@ -130,7 +130,7 @@ def parsed(name: str, text: str) -> tuple[SourceFile, ast.File]:
 
 WORLD = World.of_catalog()
 
-MOST_FILES = 10
+MOST_FILES = 6
 """Of the files that a mistake fits, so many are tried, spread over the catalog."""
 
 
