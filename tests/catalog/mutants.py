@@ -40,6 +40,7 @@ NEVER_EMPTY = frozenset(
         "HostPath.parts",
         "Index.items",
         "Is.values",
+        "OnlyDecl.values",
         "PartDecl.results",
         "StepDecl.names",
         "VariantDecl.values",
