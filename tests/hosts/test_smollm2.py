@@ -36,6 +36,9 @@ LENGTH = 256
 PERPLEXITY = {2: 42.685, 8: 34.573}
 """Of the untouched model on the held-out text, by the number of sequences."""
 
+AGAINST = {2: 136.9, 8: 158}
+"""What layer 28's largest value stands against when its scale is decided, by the same number."""
+
 SATURATED = {
     2: {"ffn[9]", "ffn[11]", "ffn[28]", "ffn[29]"},
     8: {"ffn[1]", "ffn[9]", "ffn[11]", "ffn[28]", "ffn[29]"},
@@ -181,7 +184,7 @@ def test_keeping_outliers_keeps_the_layers_that_static_scales_hurt(case: Case) -
     assert decision is not None
     (figure,) = decision.figures
     assert figure.left_value == pytest.approx(2385, rel=0.01)
-    assert figure.right_value == pytest.approx(158, rel=0.08)
+    assert figure.right_value == pytest.approx(AGAINST[len(case.held_out)], rel=0.08)
     assert found.cosine == pytest.approx(0.997, abs=0.001)
     assert case.untouched()
 
